@@ -1,0 +1,60 @@
+#!lua flags=allow-oom
+-- Moves the tail of the first public list that holds a job to the head of the
+-- private list beside it, and says that the calling process is alive.
+--
+-- KEYS     processes identity public private [public private ...]
+--          the set of all processes, the hash of this one, and pairs of a queue
+--          and this process's list of jobs in flight
+-- ARGV     info beat ttl
+--          two fields of the hash, and how many seconds the hash lives
+-- Replies  {n, job}, n being the number of the pair from 1; nil when every
+--          public list is empty
+-- Effects  HSET identity info, SADD processes identity  where there is no hash
+--          HSET identity beat, EXPIRE identity ttl      always
+--          LMOVE public private RIGHT LEFT              where there is a job
+-- Errors   about an argument, the set or the hash: nothing has been written;
+--          WRONGTYPE of a list: the heartbeat has been, and no job has moved
+
+if #KEYS < 4 or #KEYS % 2 == 1 or #ARGV ~= 3 then
+  return redis.error_reply("ERR wrong number of arguments for 'wurk.claim' command")
+end
+local processes, identity = KEYS[1], KEYS[2]
+local info, beat, ttl = ARGV[1], ARGV[2], ARGV[3]
+
+-- All is checked before the first write. Numbers here have 53 bits, what the
+-- server can hold has 64: the digits are compared instead.
+local sign, digits = ttl:match('^(%-?)([1-9]%d*)$')
+if ttl == '0' then sign, digits = '', '0' end
+local most = sign == '-' and '9223372036854775808' or '9223372036854775807'
+if not digits or #digits > 19 or (#digits == 19 and digits > most) then
+  return redis.error_reply('ERR value is not an integer or out of range')
+end
+-- ttl * 1000 + now must not pass 9223372 036854775 807; the first two groups
+-- are compared as one number is, from the left.
+local now = redis.call('TIME')
+local latest = 36854775 - tonumber(now[1]) - (tonumber(now[2]) >= 808000 and 1 or 0)
+local high, low = tonumber(digits:sub(1, -10)) or 0, tonumber(digits:sub(-9))
+if sign == '-' or digits == '0' or (high - 9223372) * 1000000000 + low > latest then
+  return redis.error_reply("ERR invalid expire time in 'wurk.claim' command")
+end
+
+local set, hash = redis.call('TYPE', processes).ok, redis.call('TYPE', identity).ok
+local new = hash == 'none'
+if (set ~= 'set' and set ~= 'none') or (hash ~= 'hash' and not new)
+  or (new and processes == identity) then
+  return redis.error_reply('WRONGTYPE Operation against a key holding the wrong kind of value')
+end
+
+if new then
+  redis.call('HSET', identity, 'info', info)
+  redis.call('SADD', processes, identity)
+end
+redis.call('HSET', identity, 'beat', beat)
+redis.call('EXPIRE', identity, ttl)
+
+for i = 3, #KEYS, 2 do
+  local job = redis.pcall('LMOVE', KEYS[i], KEYS[i + 1], 'RIGHT', 'LEFT')
+  if type(job) == 'table' then return job end -- an error
+  if job then return {(i - 1) / 2, job} end
+end
+return nil

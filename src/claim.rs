@@ -1,0 +1,85 @@
+//! `WURK.CLAIM`: take the next job of several queues.
+
+use crate::heartbeat::Heartbeat;
+use crate::server::{
+    About, Access, Answer, Arg, Argument, Command, Ctx, Keys, Kind, Outcome, Refusal, words,
+};
+
+/// `WURK.CLAIM processes identity public private [public private ...] info beat ttl`
+///
+/// Moves the tail of the first public list that holds a job to the head of the
+/// private list beside it, and says that the calling process is alive.
+///
+/// - `processes`: the set of the identities of all processes.
+/// - `identity`: the hash of the calling process.
+/// - `public private`: a queue, and the caller's list of its jobs in flight;
+///   looked at in the order given.
+/// - `info`, `beat`: fields of the hash; `ttl`: how long it lives, in seconds.
+///
+/// Replies `[n, job]`, `n` being the 1-based number of the pair, or nil when
+/// every public list is empty. Nothing has been written when an argument, the
+/// set or the hash is refused; a list of another type is met on the way, after
+/// the heartbeat and before any job has moved.
+///
+/// In the server's words: the heartbeat's, and `LMOVE public private RIGHT LEFT`.
+pub(crate) struct Claim;
+
+impl Command for Claim {
+    const ABOUT: About = About {
+        name: c"wurk.claim",
+        flags: c"write",
+        categories: c"write list",
+        arity: -8,
+        key_positions: (1, -4, 1),
+        summary: c"Moves a job from the first public list that holds one to a private list, also at maxmemory.",
+        complexity: c"O(N) where N is the number of public lists looked at.",
+        keys: &[
+            Keys::one(1, Access::Insert),
+            Keys::one(2, Access::Update),
+            Keys::to(3, -4, Access::Take),
+        ],
+        arguments: &[
+            Argument::key(c"processes", 0),
+            Argument::key(c"identity", 1),
+            Argument::pairs(c"lists", &[(c"public", 2), (c"private", 2)]),
+            Argument::string(c"info"),
+            Argument::string(c"beat"),
+            Argument::integer(c"ttl"),
+        ],
+    };
+
+    fn run(ctx: &Ctx, args: &[Arg]) -> Outcome {
+        let [_, processes, identity, lists @ .., info, beat, ttl] = args else {
+            return Err(Refusal::WrongArity);
+        };
+        let (pairs, []) = lists.as_chunks() else {
+            return Err(Refusal::WrongArity);
+        };
+        if pairs.is_empty() {
+            return Err(Refusal::WrongArity);
+        }
+        let heartbeat = Heartbeat::checked(ctx, *processes, *identity, *info, *ttl)?;
+        heartbeat.write(ctx, *beat)?;
+        take_first(ctx, pairs)
+    }
+}
+
+/// Moves one job of the first pair whose public list holds one.
+fn take_first(ctx: &Ctx, pairs: &[[Arg; 2]]) -> Outcome {
+    for (number, [public, private]) in (1..).zip(pairs) {
+        // A look costs a tenth of a call, and most lists of most claims are empty.
+        if ctx.look(*public) == Kind::Absent {
+            continue;
+        }
+        let job = ctx
+            .call(
+                c"LMOVE",
+                &[*public, *private, words::right(), words::left()],
+            )
+            .ok()?;
+        if !job.is_nil() {
+            return Ok(Answer::Job { number, job });
+        }
+    }
+    Ok(Answer::Nil)
+}

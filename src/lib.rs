@@ -1,0 +1,60 @@
+//! wurk, the way out of a full Redis: a module whose commands move jobs
+//! between keys although the server has reached `maxmemory`.
+//!
+//! | room | what is in it |
+//! | --- | --- |
+//! | [`claim`], [`requeue`], [`lock`], [`zadd`] | a command each, its contract above it |
+//! | [`heartbeat`] | how a claim says that its process is alive |
+//! | [`expiry`] | which time-to-live a key can hold |
+//! | [`server`] | the one place that touches the server's API, and the only `unsafe` |
+//!
+//! Arrows go one way: this table, the commands, the server.
+
+// The whole crate runs inside a server: what a client sends must not stop it.
+#![deny(
+    clippy::arithmetic_side_effects,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::unwrap_used
+)]
+
+mod claim;
+mod expiry;
+mod heartbeat;
+mod lock;
+mod requeue;
+mod server;
+mod zadd;
+
+/// Everything the module adds to a server.
+const COMMANDS: &[server::Registration] = &[
+    server::command::<claim::Claim>(),
+    server::command::<requeue::Requeue>(),
+    server::command::<lock::Lock>(),
+    server::command::<zadd::Zadd>(),
+];
+
+// The macro brings the server's allocator, which ends any process that is not
+// a server: unit tests have to do without it.
+#[cfg(not(test))]
+mod entry {
+    use redis_module::{Context, RedisString, Status, alloc::RedisAlloc, redis_module};
+
+    fn load(context: &Context, args: &[RedisString]) -> Status {
+        crate::server::load(context, args, crate::COMMANDS)
+    }
+
+    fn unload(context: &Context) -> Status {
+        crate::server::refuse_to_unload(context)
+    }
+
+    redis_module! {
+        name: "wurk",
+        version: crate::server::VERSION,
+        allocator: (RedisAlloc, RedisAlloc),
+        data_types: [],
+        init: load,
+        deinit: unload,
+    }
+}

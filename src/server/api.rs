@@ -1,0 +1,67 @@
+//! The functions of the server that the module needs.
+//!
+//! The server fills in a pointer for each function that it has; calling one
+//! that it lacks would bring it down. So every name that [`api!`] can reach
+//! stands in the one list below, and `load` refuses to go on where [`missing`]
+//! names any.
+
+use redis_module::raw;
+
+macro_rules! needed {
+    ($($name:ident)*) => {
+        /// The needed functions, as [`api!`] finds them.
+        pub(super) mod functions {
+            $(pub(in crate::server) use redis_module::raw::$name;)*
+        }
+
+        /// The needed functions that this server lacks.
+        pub(super) fn missing() -> impl Iterator<Item = &'static str> {
+            // SAFETY: the pointers are written once, before `load` runs.
+            let found = unsafe { [$((stringify!($name), { raw::$name }.is_some())),*] };
+            found.into_iter().filter(|(_, there)| !there).map(|(name, _)| name)
+        }
+    };
+}
+
+needed! {
+    RedisModule_Call
+    RedisModule_CallReplyInteger
+    RedisModule_CallReplyType
+    RedisModule_CloseKey
+    RedisModule_CreateCommand
+    RedisModule_CreateString
+    RedisModule_FreeCallReply
+    RedisModule_FreeServerInfo
+    RedisModule_GetCommand
+    RedisModule_GetServerInfo
+    RedisModule_HashSet
+    RedisModule_KeyType
+
+    RedisModule_Milliseconds
+    RedisModule_NotifyKeyspaceEvent
+    RedisModule_OpenKey
+    RedisModule_Replicate
+    RedisModule_ReplyWithArray
+    RedisModule_ReplyWithCallReply
+    RedisModule_ReplyWithError
+    RedisModule_ReplyWithLongLong
+    RedisModule_ReplyWithNull
+    RedisModule_ReplyWithSimpleString
+    RedisModule_ServerInfoGetFieldC
+    RedisModule_SetAbsExpire
+    RedisModule_SetCommandInfo
+    RedisModule_SetModuleOptions
+    RedisModule_SignalModifiedKey
+    RedisModule_StringPtrLen
+    RedisModule_StringToLongLong
+    RedisModule_WrongArity
+}
+
+/// Calls a needed function of the server, e.g. `api!(RedisModule_CloseKey(key))`.
+macro_rules! api {
+    ($name:ident($($argument:expr),* $(,)?)) => {
+        // Every name in `functions` is one that `load` has found to be there.
+        ($crate::server::api::functions::$name.unwrap_unchecked())($($argument),*)
+    };
+}
+pub(super) use api;
