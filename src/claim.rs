@@ -28,7 +28,7 @@ impl Command for Claim {
     const ABOUT: About = About {
         name: c"wurk.claim",
         flags: c"write",
-        categories: c"write list",
+        categories: c"write list slow",
         arity: -8,
         key_positions: (1, -4, 1),
         summary: c"Moves a job from the first public list that holds one to a private list, also at maxmemory.",

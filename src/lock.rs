@@ -15,7 +15,7 @@ impl Command for Lock {
     const ABOUT: About = About {
         name: c"wurk.lock",
         flags: c"write fast",
-        categories: c"write string",
+        categories: c"write string fast",
         arity: 3,
         key_positions: (1, 1, 1),
         summary: c"Takes a lock that lapses by itself, also at maxmemory.",

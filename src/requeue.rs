@@ -20,7 +20,7 @@ impl Command for Requeue {
     const ABOUT: About = About {
         name: c"wurk.requeue",
         flags: c"write",
-        categories: c"write list",
+        categories: c"write list slow",
         arity: 4,
         key_positions: (1, 2, 1),
         summary: c"Moves a job from a private list back to the public list it came from, also at maxmemory.",

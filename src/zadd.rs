@@ -14,7 +14,7 @@ impl Command for Zadd {
     const ABOUT: About = About {
         name: c"wurk.zadd",
         flags: c"write fast",
-        categories: c"write sortedset",
+        categories: c"write sortedset fast",
         arity: 4,
         key_positions: (1, 1, 1),
         summary: c"Adds a member to a sorted set or updates its score, also at maxmemory.",

@@ -1,2 +1,95 @@
-//! x
-fn main() {}
+//! Fills a Redis until it refuses, shows what a worker is told then, and drains
+//! it through the client. Ends with a table, and non-zero where a job is lost.
+//!
+//! | room | what is in it |
+//! | --- | --- |
+//! | [`fill`] | jobs go in until the server refuses |
+//! | [`drain`] | workers take them out again |
+//! | [`ledger`] | what has become of each, and the table |
+//! | [`show`] | bars on a terminal, lines elsewhere |
+
+mod drain;
+mod fill;
+mod ledger;
+mod show;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::Parser;
+use redis::RedisResult;
+use wurk_client::Queue;
+use wurk_testkit::{Binary, Options};
+
+/// Fills a Redis until it refuses, and drains it.
+#[derive(Parser)]
+struct Arguments {
+    /// The server's program [default: one of `make servers`, or of PATH]
+    #[arg(long, value_name = "PATH")]
+    server: Option<PathBuf>,
+    /// Load no module: drain by the scripts
+    #[arg(long)]
+    no_module: bool,
+    /// Memory that the server may use, in MiB
+    #[arg(long, default_value_t = 64)]
+    maxmemory: u32,
+    /// Workers that drain it
+    #[arg(long, default_value_t = 4)]
+    workers: usize,
+}
+
+fn main() -> ExitCode {
+    let arguments = Arguments::parse();
+    let Some(binary) = server(&arguments) else {
+        eprintln!("no server to show it on: run 'make servers', or name one with --server");
+        return ExitCode::from(2);
+    };
+    match run(&arguments, &binary) {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
+        Err(error) => {
+            eprintln!("the demo ended early: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// The server that is named, or the first at hand that does what is asked.
+fn server(arguments: &Arguments) -> Option<Binary> {
+    match &arguments.server {
+        Some(path) => Binary::at(path),
+        None => Binary::all()
+            .into_iter()
+            .find(|binary| arguments.no_module || binary.loads_modules()),
+    }
+}
+
+fn run(arguments: &Arguments, binary: &Binary) -> RedisResult<bool> {
+    let with_module = !arguments.no_module && binary.loads_modules();
+    let maxmemory = format!("{}mb", arguments.maxmemory);
+    let mut options = Options::new(binary)
+        .set("maxmemory", &[&maxmemory])
+        .set("maxmemory-policy", &["noeviction"]);
+    if with_module {
+        options = options.module();
+    }
+    let server = options.start();
+    let (major, minor, patch) = binary.version;
+    println!(
+        "{} {major}.{minor}.{patch}, maxmemory {maxmemory} noeviction, {}",
+        binary.name.split('-').next().unwrap_or(&binary.name),
+        if with_module {
+            "with the module"
+        } else {
+            "without the module: by script"
+        },
+    );
+
+    let client = redis::Client::open(server.url())?;
+    let queues = ["queue:critical", "queue:default", "queue:bulk"]
+        .map(|name| Queue::new(name, format!("{name}|demo|{}|f00|0", server.id())));
+    let mut con = client.get_connection()?;
+    let (pushed, refused) = fill::until_refused(&mut con, &queues)?;
+    let worked = drain::with_workers(&client, &queues, &refused, arguments.workers, pushed.len())?;
+    ledger::settle(&mut con, &queues, &pushed, worked)
+}

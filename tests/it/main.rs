@@ -1,1 +1,96 @@
-fn main() {}
+//! Every test speaks to a real server that it started, on each server that is
+//! there: what `make servers` fetched, or else the one in `PATH`.
+//!
+//! `cargo test --test it -- drain` runs the tests with that in their name,
+//! `-- redis-8.2` those on that server, `-- --list` names them all.
+//!
+//! | variable | what it does |
+//! | --- | --- |
+//! | `WURK_REQUIRE_SERVERS` | servers that must be there, with commas between, or `all` |
+//! | `WURK_MODULE` | the module to load in place of the one just built |
+//! | `WURK_SEED` | the seed of the random runs, to see one again |
+//! | `WURK_STEPS` | how many steps they take |
+
+// One program: whatever is `pub` here is so for its rooms.
+#![allow(unreachable_pub)]
+
+/// The same calls by the module, the script, and their replies compared.
+mod door;
+
+/// Keys, jobs and arguments of any bytes.
+mod bytes;
+/// The rows.
+mod cases;
+/// The contract, row by row, on the module and again on the scripts.
+mod contract;
+/// What a server is told of the commands, and what it says as it loads them.
+mod described;
+/// Thousands of random calls on two servers: nothing may tell them apart.
+mod differential;
+/// A full server drains, and every job is accounted for.
+mod drain;
+/// Awkward arguments by the ten thousand: the server is still up.
+mod junk;
+/// The client takes the road that its server has.
+mod roads;
+/// Replicas and restarts without the module hold the same data.
+mod stream;
+
+use libtest_mimic::{Arguments, Trial};
+use wurk_testkit::Binary;
+
+/// A test, on one server.
+type Test = fn(&Binary);
+
+fn main() {
+    let arguments = Arguments::from_args();
+    let servers = Binary::all();
+    assert!(
+        !servers.is_empty(),
+        "no server: run 'make servers', or install redis-server"
+    );
+    let names: Vec<_> = servers.iter().map(|server| server.name.as_str()).collect();
+    eprintln!("servers: {}", names.join(", "));
+
+    let mut trials = Vec::new();
+    for server in &servers {
+        let with_module: &[(&str, Test)] = &[
+            ("contract", contract::is_kept_by_module_and_script),
+            ("contract_of_absent_keys", contract::expired_keys_are_absent),
+            ("described", described::as_the_contract_says),
+            ("described_load", described::load_says_what_it_found),
+            ("described_unload", described::unload_is_refused),
+            ("differential", differential::module_and_script_agree),
+            ("bytes", bytes::any_byte_may_stand_anywhere),
+            ("drain_by_module", drain::by_module),
+            ("drain_by_script", drain::by_script),
+            ("stream_replica", stream::a_replica_needs_no_module),
+            ("stream_restart", stream::a_restart_needs_no_module),
+            ("junk", junk::stops_no_server),
+            ("roads_module", roads::the_module_is_taken_first),
+            ("roads_script", roads::the_script_is_taken_next),
+            ("roads_own_error", roads::the_callers_own_error_comes_back),
+            ("roads_answers", roads::an_answer_is_an_answer),
+        ];
+        let before_modules: &[(&str, Test)] = &[
+            ("described_too_old", described::an_older_server_is_refused),
+            ("drain_behind_a_write", drain::behind_a_write),
+            ("roads_behind_a_write", roads::behind_a_write_before_7),
+            ("roads_own_error", roads::the_callers_own_error_comes_back),
+            ("roads_answers", roads::an_answer_is_an_answer),
+        ];
+        let tests = if server.loads_modules() {
+            with_module
+        } else {
+            before_modules
+        };
+        for (name, test) in tests {
+            let (server, test) = (server.clone(), *test);
+            trials.push(Trial::test(format!("{server}::{name}"), move || {
+                test(&server);
+                Ok(())
+            }));
+        }
+    }
+    libtest_mimic::run(&arguments, trials).exit();
+}

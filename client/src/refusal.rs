@@ -1,0 +1,227 @@
+//! What an error means, read from what servers of all kinds say.
+
+use redis::{ErrorKind, RedisError, ServerErrorKind};
+
+/// What an error means for the road that was taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Refusal {
+    /// The server does not know the command that was sent.
+    UnknownCommand,
+    /// The server cannot read the first line of the script.
+    CannotCompile,
+    /// The server, or this user on it, runs no scripts.
+    NoScripts,
+    /// There is no memory for what was asked.
+    Oom,
+    /// The connection is gone, or its server is no longer the one it was.
+    Moved,
+    /// Anything else: an answer.
+    Answer,
+}
+
+/// Whether `error` says that the server is out of memory: the one that a worker
+/// takes to [`Wurk`](crate::Wurk).
+///
+/// It is read from the server's text: the code `OOM` (Redis, Valkey, KeyDB), one
+/// inside the error of a script (before 7.0), or Dragonfly's `Out of memory`.
+///
+/// ```
+/// let error = redis::make_extension_error(
+///     "OOM".into(),
+///     Some("command not allowed when used memory > 'maxmemory'.".into()),
+/// );
+/// assert!(wurk_client::is_oom(&error));
+/// ```
+#[must_use]
+pub fn is_oom(error: &RedisError) -> bool {
+    read("", error) == Refusal::Oom
+}
+
+/// What `error`, the reply to `command`, means.
+pub(crate) fn read(command: &str, error: &RedisError) -> Refusal {
+    if error.is_connection_dropped() || error.is_connection_refusal() || error.is_timeout() {
+        return Refusal::Moved;
+    }
+    let text = error.detail().unwrap_or("");
+    match error.kind() {
+        ErrorKind::Server(ServerErrorKind::ResponseError) => read_err(command, text),
+        ErrorKind::Server(ServerErrorKind::NoPerm) if denies_scripts(text) => Refusal::NoScripts,
+        ErrorKind::Server(
+            ServerErrorKind::ReadOnly
+            | ServerErrorKind::Moved
+            | ServerErrorKind::MasterDown
+            | ServerErrorKind::ClusterDown,
+        ) => Refusal::Moved,
+        _ if error.code() == Some("OOM") => Refusal::Oom,
+        _ => Refusal::Answer,
+    }
+}
+
+/// An error whose code is `ERR`.
+fn read_err(command: &str, text: &str) -> Refusal {
+    if let Some(inner) = inside_script(text) {
+        return if inner.starts_with("OOM ") {
+            Refusal::Oom
+        } else if inner.starts_with("READONLY ") {
+            Refusal::Moved
+        } else if denies_scripts(inner) {
+            Refusal::NoScripts
+        } else {
+            Refusal::Answer
+        };
+    }
+    if text.starts_with("Out of memory") {
+        Refusal::Oom
+    } else if names_unknown(text, command) {
+        Refusal::UnknownCommand
+    } else if names_unknown(text, "EVAL") || text.starts_with("Could not find scripting engine") {
+        Refusal::NoScripts
+    } else if text.starts_with("Unexpected flag in script shebang")
+        || text.contains("unexpected symbol near '#'")
+    {
+        Refusal::CannotCompile
+    } else {
+        Refusal::Answer
+    }
+}
+
+/// The error that a script ended with, which servers before 7.0 quote: `Error
+/// running script (call to f_<sha>): @user_script:7: @user_script: 7: -OOM ...`.
+fn inside_script(text: &str) -> Option<&str> {
+    let (_, mut inner) = text
+        .strip_prefix("Error running script")?
+        .split_once("): ")?;
+    while let Some(rest) = inner.strip_prefix("@user_script") {
+        inner = rest.trim_start_matches(|c: char| c.is_ascii_digit() || matches!(c, ':' | ' '));
+    }
+    Some(inner.strip_prefix('-').unwrap_or(inner))
+}
+
+/// `unknown command 'X', with args ...`, with either kind of quotes.
+fn names_unknown(text: &str, command: &str) -> bool {
+    let Some(quoted) = text.strip_prefix("unknown command ") else {
+        return false;
+    };
+    let name = quoted.trim_start_matches(['\'', '`', '"']);
+    let end = name.find(['\'', '`', '"']).unwrap_or(name.len());
+    !command.is_empty() && name[..end].eq_ignore_ascii_case(command)
+}
+
+/// A user may not run scripts, or not a command inside one. Not a right to a
+/// key: that is an answer, and no other road may go around it.
+fn denies_scripts(text: &str) -> bool {
+    text.contains("'eval' command")
+        || text.contains("can't run this command or subcommand")
+        || text.contains("has no permissions to run the 'eval")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    pub(crate) fn server_error(line: &str) -> RedisError {
+        let wire = format!("-{line}\r\n");
+        let value = redis::parse_redis_value(wire.as_bytes()).expect("an error");
+        value.extract_error().expect_err("an error")
+    }
+
+    fn reads(line: &str) -> Refusal {
+        read("WURK.CLAIM", &server_error(line))
+    }
+
+    #[test]
+    fn unknown_is_only_the_command_that_was_sent() {
+        for line in [
+            "ERR unknown command 'WURK.CLAIM', with args beginning with: 'processes' 'id' ",
+            "ERR unknown command `WURK.CLAIM`, with args beginning with: `processes`, ",
+            "ERR unknown command 'wurk.claim'",
+        ] {
+            assert_eq!(reads(line), Refusal::UnknownCommand, "{line}");
+        }
+        for line in [
+            "ERR unknown command 'LMOVE', with args beginning with: 'WURK.CLAIM' ",
+            "ERR unknown command 'WURK.CLAIMS', with args beginning with: ",
+            "ERR unknown subcommand 'WURK.CLAIM'. Try COMMAND HELP.",
+            "ERR wrong number of arguments for 'wurk.claim' command",
+        ] {
+            assert_eq!(reads(line), Refusal::Answer, "{line}");
+        }
+    }
+
+    #[test]
+    fn oom_is_read_in_every_dress() {
+        for line in [
+            "OOM command not allowed when used memory > 'maxmemory'.",
+            "OOM command not allowed when used memory > 'maxmemory'. script: 2bab3b661081db58bd2341920e0ba7cf5dc77b25, on @user_script:1.",
+            "ERR Error running script (call to f_2bab3b661081db58bd2341920e0ba7cf5dc77b25): @user_script:1: @user_script: 1: -OOM command not allowed when used memory > 'maxmemory'.",
+            "ERR Out of memory",
+        ] {
+            assert_eq!(reads(line), Refusal::Oom, "{line}");
+            assert!(is_oom(&server_error(line)), "{line}");
+        }
+        // A job's text in an error is no OOM.
+        let line = "ERR value is not an integer: OOM command not allowed";
+        assert_eq!(reads(line), Refusal::Answer);
+    }
+
+    #[test]
+    fn a_server_without_scripts_is_known() {
+        for line in [
+            "ERR unknown command 'EVAL', with args beginning with: ",
+            "ERR Could not find scripting engine 'lua'",
+            "NOPERM this user has no permissions to run the 'eval' command or its subcommand",
+            "NOPERM User worker has no permissions to run the 'eval' command",
+            "NOPERM The user executing the script can't run this command or subcommand script: 3f, on @user_script:9.",
+        ] {
+            assert_eq!(reads(line), Refusal::NoScripts, "{line}");
+        }
+        for line in [
+            "ERR Error compiling script (new function): user_script:1: unexpected symbol near '#' ",
+            "ERR user_script:1: unexpected symbol near '#'",
+            "ERR Unexpected flag in script shebang: allow-oom",
+        ] {
+            assert_eq!(reads(line), Refusal::CannotCompile, "{line}");
+        }
+    }
+
+    #[test]
+    fn everything_else_is_an_answer() {
+        for line in [
+            "WRONGTYPE Operation against a key holding the wrong kind of value",
+            "ASK 3999 127.0.0.1:6381",
+            "CROSSSLOT Keys in request don't hash to the same slot",
+            "TRYAGAIN Multiple keys request during rehashing of slot",
+            "MISCONF Errors writing to the AOF file: No space left on device",
+            "NOREPLICAS Not enough good replicas to write.",
+            "LOADING Redis is loading the dataset in memory",
+            "BUSY Redis is busy running a script. You can only call SCRIPT KILL or SHUTDOWN NOSAVE.",
+            "NOPERM No permissions to access a key",
+            "NOPERM this user has no permissions to access one of the keys used as arguments",
+            "NOPERM User worker has no permissions to run the 'wurk.claim' command",
+            "NOAUTH Authentication required.",
+            "EXECABORT Transaction discarded because of previous errors.",
+            "UNBLOCKED client unblocked via CLIENT UNBLOCK",
+            "ERR Error running script (call to f_1): @user_script:1: WRONGTYPE Operation against a key",
+            "SOMETHING nobody has heard of",
+        ] {
+            assert_eq!(reads(line), Refusal::Answer, "{line}");
+        }
+    }
+
+    #[test]
+    fn a_server_that_is_another_now_is_seen() {
+        for line in [
+            "READONLY You can't write against a read only replica.",
+            "ERR Error running script (call to f_1): @user_script:1: @user_script: 1: -READONLY You can't write against a read only replica.",
+            "MOVED 3999 127.0.0.1:6381",
+            "CLUSTERDOWN The cluster is down",
+            "MASTERDOWN Link with MASTER is down and replica-serve-stale-data is set to 'no'.",
+        ] {
+            assert_eq!(reads(line), Refusal::Moved, "{line}");
+        }
+        let broken = std::io::Error::from(std::io::ErrorKind::BrokenPipe);
+        assert_eq!(read("WURK.CLAIM", &broken.into()), Refusal::Moved);
+        let late = std::io::Error::from(std::io::ErrorKind::TimedOut);
+        assert_eq!(read("WURK.CLAIM", &late.into()), Refusal::Moved);
+    }
+}

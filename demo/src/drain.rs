@@ -1,0 +1,153 @@
+//! Workers take the jobs out again, through the client.
+
+use std::thread;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use fastrand::Rng;
+use indicatif::ProgressBar;
+use redis::{Client, Connection, RedisError, RedisResult};
+use wurk_client::{Claimed, Heartbeat, Queue, Wurk};
+
+use crate::show;
+
+/// The sorted set of jobs that failed and will be tried again.
+pub(crate) const RETRY: &str = "retry";
+
+/// What a worker has done.
+#[derive(Default)]
+pub(crate) struct Worked {
+    /// The jobs that it finished.
+    pub(crate) done: Vec<Vec<u8>>,
+    /// How many it put into [`RETRY`].
+    pub(crate) retried: usize,
+    /// How many it gave back to their queue.
+    pub(crate) requeued: usize,
+}
+
+/// Drains all queues.
+pub(crate) fn with_workers(
+    client: &Client,
+    queues: &[Queue],
+    refused: &RedisError,
+    workers: usize,
+    jobs: usize,
+) -> RedisResult<Vec<Worked>> {
+    let bar = show::bar(
+        jobs as u64,
+        "draining {wide_bar} {human_pos} of {human_len} jobs, {msg} used",
+    );
+    let wurk = Wurk::new();
+    let began = Instant::now();
+    let worked = thread::scope(|scope| {
+        let workers: Vec<_> = (0..workers)
+            .map(|number| {
+                let (wurk, bar) = (&wurk, &bar);
+                scope.spawn(move || {
+                    work(client.get_connection()?, wurk, queues, refused, number, bar)
+                })
+            })
+            .collect();
+        let mut worked = Vec::new();
+        for worker in workers {
+            worked.push(
+                worker
+                    .join()
+                    .unwrap_or_else(|panic| std::panic::resume_unwind(panic))?,
+            );
+        }
+        RedisResult::Ok(worked)
+    })?;
+    bar.finish_and_clear();
+    println!(
+        "drained  by {workers} workers in {:.1} s",
+        began.elapsed().as_secs_f64()
+    );
+    Ok(worked)
+}
+
+/// One worker: claims until every queue is empty. Of twenty jobs one fails and
+/// is put aside, one is given back once as at a shutdown, the others are done.
+fn work(
+    mut con: Connection,
+    wurk: &Wurk,
+    queues: &[Queue],
+    refused: &RedisError,
+    number: usize,
+    bar: &ProgressBar,
+) -> RedisResult<Worked> {
+    let mut random = Rng::with_seed(number as u64);
+    let identity = format!("demo:{}:f00:{number}", std::process::id());
+    // Jobs of its own: two workers of one process do not share private lists.
+    let queues: Vec<_> = queues
+        .iter()
+        .map(|queue| {
+            Queue::new(
+                queue.public.clone(),
+                [&queue.private, number.to_string().as_bytes()].concat(),
+            )
+        })
+        .collect();
+    let mut worked = Worked::default();
+    loop {
+        let beat = now().to_string();
+        let heartbeat = Heartbeat {
+            processes: b"processes",
+            identity: identity.as_bytes(),
+            info: b"{\"tag\":\"demo\"}",
+            beat: beat.as_bytes(),
+            ttl: Duration::from_secs(60),
+        };
+        let Some(Claimed { queue, job }) =
+            wurk.claim(&mut con, &heartbeat, &queues, Some(refused.clone()))?
+        else {
+            return Ok(worked);
+        };
+        match random.u8(..20) {
+            0 => {
+                wurk.zadd(
+                    &mut con,
+                    RETRY.as_bytes(),
+                    now() + 30.0,
+                    &job,
+                    Some(refused.clone()),
+                )?;
+                acknowledge(&mut con, queue, &job)?;
+                worked.retried += 1;
+            }
+            1 => {
+                wurk.requeue(
+                    &mut con,
+                    &queue.private,
+                    &queue.public,
+                    &job,
+                    Some(refused.clone()),
+                )?;
+                worked.requeued += 1;
+                continue;
+            }
+            _ => {
+                acknowledge(&mut con, queue, &job)?;
+                worked.done.push(job);
+            }
+        }
+        bar.inc(1);
+        if number == 0 && worked.done.len() % 256 == 0 {
+            bar.set_message(show::bytes(show::memory(&mut con, "used_memory")?));
+        }
+    }
+}
+
+fn acknowledge(con: &mut Connection, queue: &Queue, job: &[u8]) -> RedisResult<()> {
+    redis::cmd("LREM")
+        .arg(&queue.private)
+        .arg(1)
+        .arg(job)
+        .exec(con)
+}
+
+fn now() -> f64 {
+    SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .unwrap_or_default()
+        .as_secs_f64()
+}

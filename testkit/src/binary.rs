@@ -1,0 +1,148 @@
+//! The servers that are on this machine, and the module to load into them.
+
+use std::env;
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// The matrix that `make servers` fetches.
+pub const MATRIX: [&str; 6] = [
+    "redis-6.2",
+    "redis-7.0",
+    "redis-8.2",
+    "valkey-8.0",
+    "valkey-9.1",
+    "redict-7.3",
+];
+
+/// Lists the servers that must be there, with commas between, or `all`.
+pub const REQUIRED: &str = "WURK_REQUIRE_SERVERS";
+
+/// Names the module to load in place of the one that was built.
+pub const MODULE: &str = "WURK_MODULE";
+
+/// A server program.
+#[derive(Clone, Debug)]
+pub struct Binary {
+    /// What it is called, e.g. `valkey-9.1`.
+    pub name: String,
+    /// Where it is.
+    pub path: PathBuf,
+    /// What it says of itself: major, minor, patch.
+    pub version: (u32, u32, u32),
+}
+
+impl Binary {
+    /// The program at `path`, if it is a server.
+    #[must_use]
+    pub fn at(path: &Path) -> Option<Self> {
+        let said = Command::new(path).arg("--version").output().ok()?;
+        let said = String::from_utf8_lossy(&said.stdout).into_owned();
+        let kind = said.split_whitespace().next()?.to_lowercase();
+        let version = said.split(" v=").nth(1)?.split_whitespace().next()?;
+        let mut parts = version.split('.').map(|part| part.parse().ok());
+        let version = (parts.next()??, parts.next()??, parts.next()??);
+        Some(Self {
+            name: format!("{kind}-{}.{}", version.0, version.1),
+            path: path.canonicalize().ok()?,
+            version,
+        })
+    }
+
+    /// Every server of the matrix that is there, or else the one in `PATH`.
+    ///
+    /// # Panics
+    /// Where one is missing that [`REQUIRED`] lists.
+    #[must_use]
+    pub fn all() -> Vec<Self> {
+        let folder = workspace().join("target/servers");
+        let mut found: Vec<_> = MATRIX
+            .iter()
+            .filter_map(|name| Self::at(&folder.join(name).join("server")))
+            .collect();
+        if found.is_empty() {
+            found = ["redis-server", "valkey-server", "redict-server"]
+                .iter()
+                .find_map(|name| Self::at(&in_path(name)?))
+                .into_iter()
+                .collect();
+        }
+        let required = env::var(REQUIRED).unwrap_or_default();
+        let required = match required.as_str() {
+            "all" => MATRIX.join(","),
+            _ => required,
+        };
+        for name in required.split(',').filter(|name| !name.is_empty()) {
+            assert!(
+                found.iter().any(|binary| binary.name == name),
+                "{REQUIRED} wants {name}, which is not in {}: run 'make servers'",
+                folder.display()
+            );
+        }
+        found
+    }
+
+    /// Whether it can load the module, which needs the API of 7.0.
+    #[must_use]
+    pub fn loads_modules(&self) -> bool {
+        self.version >= (7, 0, 0)
+    }
+
+    /// Whether it is Redis itself, not one of its forks.
+    #[must_use]
+    pub fn is_redis(&self) -> bool {
+        self.name.starts_with("redis-")
+    }
+}
+
+impl fmt::Display for Binary {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.name)
+    }
+}
+
+/// The module: the one that [`MODULE`] names, or what cargo built beside the
+/// program that asks.
+///
+/// # Panics
+/// Where there is none.
+#[must_use]
+pub fn module() -> PathBuf {
+    if let Some(path) = env::var_os(MODULE) {
+        let path = workspace().join(path);
+        assert!(
+            path.exists(),
+            "{MODULE} names {}, which is not there",
+            path.display()
+        );
+        return path;
+    }
+    let program = env::current_exe().expect("the path of this program");
+    program
+        .ancestors()
+        .skip(1)
+        .take(2)
+        .flat_map(|folder| [folder.join("libwurk.so"), folder.join("deps/libwurk.so")])
+        .find(|path| path.exists())
+        .unwrap_or_else(|| {
+            panic!(
+                "no libwurk.so beside {}: run 'cargo build'",
+                program.display()
+            )
+        })
+}
+
+/// The root of the workspace.
+#[must_use]
+pub fn workspace() -> PathBuf {
+    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+    here.parent()
+        .expect("the workspace is above this package")
+        .to_owned()
+}
+
+fn in_path(name: &str) -> Option<PathBuf> {
+    env::split_paths(&env::var_os("PATH")?)
+        .map(|folder| folder.join(name))
+        .find(|path| path.exists())
+}

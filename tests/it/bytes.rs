@@ -1,0 +1,95 @@
+use wurk_testkit::{Binary, Reply};
+
+use crate::door::{DOORS, script};
+
+pub fn any_byte_may_stand_anywhere(binary: &Binary) {
+    let every_byte: Vec<u8> = (0..=255).collect();
+    let awkward: [&[u8]; 9] = [
+        b"\0",
+        b"\xff\xfe",
+        b"\r\n",
+        b"$5\r\nhello\r\n",
+        b"",
+        b"queue:a|host|1|f00|0",
+        b"{tag} and spaces",
+        b"{}",
+        &every_byte,
+    ];
+    for door in DOORS {
+        let server = door.options(binary).start();
+        for mut con in [server.connect(), server.connect3()] {
+            for bytes in awkward {
+                let key = |name: &str| [name.as_bytes(), bytes].concat();
+                let (set, hash, public, private) = (key("ps"), key("id"), key("q"), key("p"));
+                con.call(&[b"RPUSH", public.as_slice(), bytes]);
+                let keys: [&[u8]; 4] = [&set, &hash, &public, &private];
+                let reply = door.call(&mut con, script("claim"), &keys, &[bytes, bytes, b"60"]);
+                let job = Reply::Array(vec![Reply::Integer(1), Reply::Bulk(bytes.to_vec())]);
+                assert_eq!(reply, job, "{door:?}");
+                for field in ["info", "beat"] {
+                    let reply = con.call(&[b"HGET", hash.as_slice(), field.as_bytes()]);
+                    assert_eq!(reply, Reply::Bulk(bytes.to_vec()), "{door:?}: {field}");
+                }
+                assert_eq!(
+                    con.call(&[b"SISMEMBER", set.as_slice(), &hash]),
+                    Reply::Integer(1)
+                );
+                let reply = door.call(
+                    &mut con,
+                    script("requeue"),
+                    &[&private, &public],
+                    &[&bytes.to_vec()],
+                );
+                assert_eq!(reply, Reply::Integer(1), "{door:?}");
+                assert_eq!(
+                    con.call(&[b"LPOP", public.as_slice()]),
+                    Reply::Bulk(bytes.to_vec())
+                );
+                assert_eq!(
+                    con.call(&[b"EXISTS", public.as_slice(), &private]),
+                    Reply::Integer(0)
+                );
+                let lock = key("lock");
+                let reply = door.call(&mut con, script("lock"), &[lock.as_slice()], &[b"60000"]);
+                assert_eq!(reply, Reply::Status("OK".into()), "{door:?}");
+                let zset = key("z");
+                let reply = door.call(&mut con, script("zadd"), &[zset.as_slice()], &[b"1", bytes]);
+                assert_eq!(reply, Reply::Integer(1), "{door:?}");
+                assert_eq!(
+                    con.call(&[b"ZSCORE", zset.as_slice(), bytes])
+                        .integer()
+                        .or(Some(1)),
+                    Some(1)
+                );
+                con.must("FLUSHALL");
+            }
+            // As a number, these are bytes that no number is made of.
+            for ttl in [b"6\0".as_slice(), b"\xff", b"60\r\n", b" 60", b""] {
+                let keys = ["ps", "id", "q", "p"].map(str::as_bytes);
+                let reply = door.call(&mut con, script("claim"), &keys, &[b"i", b"1", ttl]);
+                let expected = Reply::Error("ERR value is not an integer or out of range".into());
+                assert_eq!(reply, expected, "{door:?}: {}", ttl.escape_ascii());
+            }
+            let large = vec![b'j'; 8 << 20];
+            con.call(&[b"RPUSH", b"q".as_slice(), &large]);
+            let reply = door.call(
+                &mut con,
+                script("claim"),
+                &["ps", "id", "q", "p"],
+                &["i", "1", "60"],
+            );
+            assert!(
+                reply == Reply::Array(vec![Reply::Integer(1), Reply::Bulk(large.clone())]),
+                "{door:?}: 8 MiB"
+            );
+            let reply = door.call(
+                &mut con,
+                script("requeue"),
+                &[b"p".as_slice(), b"q"],
+                &[&large],
+            );
+            assert_eq!(reply, Reply::Integer(1), "{door:?}: 8 MiB");
+            con.must("FLUSHALL");
+        }
+    }
+}

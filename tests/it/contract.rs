@@ -1,0 +1,124 @@
+use std::thread;
+use std::time::Duration;
+
+use wurk_testkit::{Binary, Reply, Resp};
+
+use crate::cases::{CASES, Case};
+use crate::door::{DOORS, Door, alike, digest, script};
+
+/// Below maxmemory and at it, in RESP2 and RESP3, by the module and the script.
+pub fn is_kept_by_module_and_script(binary: &Binary) {
+    for door in DOORS {
+        let server = door.options(binary).start();
+        let mut asks = server.connect();
+        for (version, mut con) in [(2, server.connect()), (3, server.connect3())] {
+            for full in [false, true] {
+                for case in CASES {
+                    let what = format!("{door:?}, RESP{version}, full: {full}: {}", case.shows);
+                    check(door, &mut con, &mut asks, full, case, &what);
+                    let nil = if version == 3 { "_" } else { "$-1" };
+                    expect_nil_as(nil, door, &mut con, &what);
+                }
+            }
+        }
+    }
+}
+
+fn check(door: Door, con: &mut Resp, asks: &mut Resp, full: bool, case: &Case, what: &str) {
+    con.must("FLUSHALL");
+    for line in case.given {
+        con.must(line);
+    }
+    if full {
+        con.must("CONFIG SET maxmemory 1");
+        assert!(
+            con.say("SET probe 1").to_string().starts_with("OOM "),
+            "{what}: not full"
+        );
+    }
+    let before = digest(con);
+    let (keys, args) = case.call.split_once('|').expect("a bar");
+    let keys: Vec<_> = keys.split_whitespace().collect();
+    let args: Vec<_> = args.split_whitespace().collect();
+    let reply = door.call(con, script(keys[0]), &keys[1..], &args);
+
+    if reply.error().is_some() {
+        let expected = Reply::Error(case.reply.to_owned());
+        assert_eq!(alike(&reply), alike(&expected), "{what}");
+        if door == Door::Module {
+            assert_eq!(reply, expected, "{what}: to the letter");
+        }
+    } else {
+        assert_eq!(reply.to_string(), case.reply, "{what}");
+    }
+    if reply.error().is_some() && case.then.is_empty() {
+        assert_eq!(
+            digest(con),
+            before,
+            "{what}: a refused call has changed something"
+        );
+    }
+    con.must("CONFIG SET maxmemory 0");
+    for (line, expected) in case.then {
+        let reply = asks.say(line);
+        // A second may end between the call and the question.
+        let expected_less_one = expected
+            .strip_prefix("(integer) ")
+            .and_then(|n| n.parse::<i64>().ok());
+        let ticked = line.starts_with("TTL") && reply.integer() == expected_less_one.map(|n| n - 1);
+        assert!(
+            ticked || reply.to_string() == *expected,
+            "{what}: {line} is {reply}, not {expected}"
+        );
+    }
+    // The stream is still in step.
+    assert_eq!(con.say("ECHO here").to_string(), r#""here""#, "{what}");
+}
+
+/// A nil of the right kind: RESP3 has its own.
+fn expect_nil_as(nil: &'static str, door: Door, con: &mut Resp, what: &str) {
+    con.must("FLUSHALL");
+    let claim = door.call(
+        con,
+        script("claim"),
+        &["ps", "id", "q", "p"],
+        &["i", "1", "60"],
+    );
+    con.must("SET l x");
+    let lock = door.call(con, script("lock"), &["l"], &["60"]);
+    assert_eq!([claim, lock], [Reply::Nil(nil), Reply::Nil(nil)], "{what}");
+}
+
+/// A key that has expired and still lies there is no key.
+pub fn expired_keys_are_absent(binary: &Binary) {
+    for door in DOORS {
+        let server = door.options(binary).start();
+        let mut con = server.connect();
+        con.must("DEBUG SET-ACTIVE-EXPIRE 0");
+        for line in ["SET ps x", "SET id x", "SET q x", "SET q:p x", "SET l x"] {
+            con.must(line);
+        }
+        for key in ["ps", "id", "q", "q:p", "l"] {
+            con.must(&format!("PEXPIRE {key} 1"));
+        }
+        thread::sleep(Duration::from_millis(10));
+        let args = ["i", "1.5", "60"];
+        let keys = ["ps", "id", "q", "q:p"];
+        assert!(
+            door.call(&mut con, script("claim"), &keys, &args).is_nil(),
+            "{door:?}"
+        );
+        assert_eq!(con.say("HGET id info").to_string(), r#""i""#, "{door:?}");
+        con.must("RPUSH q a");
+        let reply = door.call(&mut con, script("claim"), &keys, &args);
+        assert_eq!(reply.to_string(), r#"[(integer) 1, "a"]"#, "{door:?}");
+        let reply = door.call(&mut con, script("requeue"), &["q:p", "q"], &["a"]);
+        assert_eq!(reply.to_string(), "(integer) 1", "{door:?}");
+        assert_eq!(
+            door.call(&mut con, script("lock"), &["l"], &["60"])
+                .to_string(),
+            "OK",
+            "{door:?}"
+        );
+    }
+}

@@ -1,0 +1,302 @@
+use std::time::Duration;
+
+use redis::{Connection, RedisError, RedisResult};
+use wurk_client::{Claimed, Heartbeat, Queue, Wurk};
+use wurk_testkit::{Binary, Options, Resp, Server};
+
+/// A full server with a job in `q`, and a connection of the `redis` crate.
+fn full_server(options: &Options) -> (Server, Resp, Connection) {
+    let server = options.start();
+    let mut con = server.connect();
+    con.must("RPUSH q a b c d e");
+    con.must("CONFIG SET maxmemory 1");
+    let client = redis::Client::open(server.url()).expect("an address");
+    let worker = client.get_connection().expect("a connection");
+    con.must("CONFIG RESETSTAT"); // An older server does not know all that a client says as it connects.
+    (server, con, worker)
+}
+
+fn queues() -> [Queue; 1] {
+    [Queue::new("q", "q:p")]
+}
+
+fn claim<'q>(
+    wurk: &Wurk,
+    con: &mut Connection,
+    queues: &'q [Queue],
+    oom: Option<RedisError>,
+) -> RedisResult<Option<Claimed<'q>>> {
+    let heartbeat = Heartbeat {
+        processes: b"ps",
+        identity: b"id",
+        info: b"i",
+        beat: b"1.5",
+        ttl: Duration::from_millis(59_001),
+    };
+    wurk.claim(con, &heartbeat, queues, oom)
+}
+
+/// The error that a worker comes with.
+fn own_error() -> RedisError {
+    redis::make_extension_error(
+        "OOM".into(),
+        Some("command not allowed, says the worker's own".into()),
+    )
+}
+
+fn calls(con: &mut Resp, command: &str) -> u64 {
+    let stats = con.say("INFO commandstats").to_string();
+    let Some((_, stats)) = stats.split_once(&format!("cmdstat_{command}:calls=")) else {
+        return 0;
+    };
+    stats
+        .split(',')
+        .next()
+        .and_then(|calls| calls.parse().ok())
+        .expect("a number")
+}
+
+fn unknown(con: &mut Resp) -> u64 {
+    let stats = con.say("INFO errorstats").to_string();
+    let Some((_, stats)) = stats.split_once("errorstat_ERR:count=") else {
+        return 0;
+    };
+    stats
+        .split(['\\', ',', '"'])
+        .next()
+        .and_then(|count| count.parse().ok())
+        .expect("a number")
+}
+
+pub fn the_module_is_taken_first(binary: &Binary) {
+    let (_server, mut con, mut worker) = full_server(&Options::new(binary).module());
+    let (wurk, queues) = (Wurk::new(), queues());
+    let claimed = claim(&wurk, &mut worker, &queues, Some(own_error()))
+        .expect("a claim")
+        .expect("a job");
+    assert_eq!(
+        (claimed.queue, claimed.job.as_slice()),
+        (&queues[0], b"e".as_slice())
+    );
+    assert_eq!(
+        con.say("TTL id").integer(),
+        Some(60),
+        "whole seconds, rounded up"
+    );
+    assert!(
+        wurk.requeue(&mut worker, b"q:p", b"q", b"e", None)
+            .expect("a requeue")
+    );
+    assert!(
+        !wurk
+            .requeue(&mut worker, b"q:p", b"q", b"e", None)
+            .expect("a requeue")
+    );
+    assert!(
+        wurk.lock(&mut worker, b"l", Duration::from_micros(59_000_001), None)
+            .expect("a lock")
+    );
+    assert!(
+        !wurk
+            .lock(&mut worker, b"l", Duration::from_secs(1), None)
+            .expect("a lock")
+    );
+    assert!(
+        wurk.zadd(&mut worker, b"z", 1.5, b"m", None)
+            .expect("a member")
+    );
+    assert!(
+        !wurk
+            .zadd(&mut worker, b"z", 2.5, b"m", None)
+            .expect("a member")
+    );
+    assert_eq!(con.say("ZSCORE z m").to_string(), r#""2.5""#);
+    let commands = [
+        "wurk.claim",
+        "wurk.requeue",
+        "wurk.lock",
+        "wurk.zadd",
+        "eval",
+    ];
+    assert_eq!(
+        commands.map(|command| calls(&mut con, command)),
+        [1, 2, 2, 2, 0]
+    );
+    assert_eq!(
+        claim(&wurk, &mut worker, &[], None).expect("no queues"),
+        None
+    );
+    assert_eq!(
+        calls(&mut con, "wurk.claim"),
+        1,
+        "without queues nothing is sent"
+    );
+}
+
+pub fn the_script_is_taken_next(binary: &Binary) {
+    let (_server, mut con, mut worker) = full_server(&Options::new(binary));
+    let (wurk, queues) = (Wurk::new(), queues());
+    for job in [b"e", b"d", b"c"] {
+        let claimed = claim(&wurk, &mut worker, &queues, Some(own_error()))
+            .expect("a claim")
+            .expect("a job");
+        assert_eq!(claimed.job, job);
+    }
+    assert_eq!(
+        (calls(&mut con, "eval"), unknown(&mut con)),
+        (3, 1),
+        "asked once, remembered"
+    );
+    assert!(
+        wurk.requeue(&mut worker, b"q:p", b"q", b"c", None)
+            .expect("a requeue")
+    );
+    assert!(
+        wurk.lock(&mut worker, b"l", Duration::from_secs(60), None)
+            .expect("a lock")
+    );
+    assert!(
+        wurk.zadd(&mut worker, b"z", 1.5, b"m", None)
+            .expect("a member")
+    );
+    assert_eq!(
+        (calls(&mut con, "eval"), unknown(&mut con)),
+        (6, 4),
+        "each command by itself"
+    );
+}
+
+pub fn behind_a_write_before_7(binary: &Binary) {
+    let (_server, mut con, mut worker) = full_server(&Options::new(binary));
+    let (wurk, queues) = (Wurk::new(), queues());
+    for job in [b"e", b"d"] {
+        let claimed = claim(&wurk, &mut worker, &queues, Some(own_error()))
+            .expect("a claim")
+            .expect("a job");
+        assert_eq!(claimed.job, job);
+    }
+    assert_eq!(
+        con.say("HGETALL id").to_string(),
+        r#"["info", "i", "beat", "1.5"]"#
+    );
+    assert!(
+        wurk.requeue(&mut worker, b"q:p", b"q", b"d", Some(own_error()))
+            .expect("a requeue")
+    );
+    assert_eq!(con.say("LRANGE q -1 -1").to_string(), r#"["d"]"#);
+    assert!(
+        wurk.lock(
+            &mut worker,
+            b"l",
+            Duration::from_secs(60),
+            Some(own_error())
+        )
+        .expect("a lock")
+    );
+    assert!(
+        !wurk
+            .lock(
+                &mut worker,
+                b"l",
+                Duration::from_secs(60),
+                Some(own_error())
+            )
+            .expect("a lock")
+    );
+    assert_eq!(
+        con.say("TTL l").integer(),
+        Some(60),
+        "the write in front leaves a lock as it is"
+    );
+    assert!(
+        wurk.zadd(&mut worker, b"z", 1.5, b"m", Some(own_error()))
+            .expect("a member")
+    );
+}
+
+pub fn the_callers_own_error_comes_back(binary: &Binary) {
+    let (_server, mut con, mut worker) = full_server(&Options::new(binary));
+    con.must("ACL SETUSER limited on >secret ~* +@all -@scripting");
+    redis::cmd("AUTH")
+        .arg("limited")
+        .arg("secret")
+        .exec(&mut worker)
+        .expect("a user");
+    let (wurk, queues) = (Wurk::new(), queues());
+    for _ in 0..2 {
+        let error = claim(&wurk, &mut worker, &queues, Some(own_error())).expect_err("no road");
+        assert_eq!(error, own_error(), "the very one");
+        let error = claim(&wurk, &mut worker, &queues, None).expect_err("no road");
+        assert_eq!(
+            error.code(),
+            Some("NOPERM"),
+            "{error}: the server's own, where the caller brought none"
+        );
+    }
+    let error = wurk
+        .zadd(&mut worker, b"z", 1.0, b"m", Some(own_error()))
+        .expect_err("no road");
+    assert_eq!(error, own_error());
+    assert_eq!(con.say("LLEN q").integer(), Some(5), "no job has moved");
+    assert_eq!(con.say("EXISTS id z").integer(), Some(0));
+}
+
+pub fn an_answer_is_an_answer(binary: &Binary) {
+    let doors = [Options::new(binary), Options::new(binary).module()];
+    for options in doors
+        .iter()
+        .take(if binary.loads_modules() { 2 } else { 1 })
+    {
+        let (_server, mut con, mut worker) = full_server(options);
+        con.must("CONFIG SET maxmemory 0");
+        con.must("SET z x");
+        con.must("SET q:p x");
+        con.must("CONFIG SET maxmemory 1");
+        let (wurk, queues) = (Wurk::new(), queues());
+        let error = claim(&wurk, &mut worker, &queues, Some(own_error())).expect_err("no list");
+        assert_eq!(error.code(), Some("WRONGTYPE"), "{error}");
+        let error = wurk
+            .zadd(&mut worker, b"z", 1.0, b"m", Some(own_error()))
+            .expect_err("no set");
+        assert_eq!(error.code(), Some("WRONGTYPE"), "{error}");
+        let error = wurk
+            .lock(&mut worker, b"l", Duration::ZERO, Some(own_error()))
+            .expect_err("no time");
+        assert!(
+            error
+                .detail()
+                .is_some_and(|text| text.contains("invalid expire time")),
+            "{error}"
+        );
+        con.must("ACL SETUSER stranger on >secret ~other +@all");
+        redis::cmd("AUTH")
+            .arg("stranger")
+            .arg("secret")
+            .exec(&mut worker)
+            .expect("a user");
+        let error = wurk
+            .zadd(&mut worker, b"z", 1.0, b"m", Some(own_error()))
+            .expect_err("no right");
+        assert_eq!(
+            error.code(),
+            Some("NOPERM"),
+            "{error}: a key out of reach is no reason to try further"
+        );
+        if wurk_is_loaded(&mut con) {
+            con.must("ACL SETUSER stranger ~* -wurk.zadd");
+            let error = wurk
+                .zadd(&mut worker, b"other", 1.0, b"m", Some(own_error()))
+                .expect_err("no right");
+            assert_eq!(
+                error.code(),
+                Some("NOPERM"),
+                "{error}: nor is a command that is closed"
+            );
+        }
+        assert_eq!(con.say("LLEN q").integer(), Some(5));
+    }
+}
+
+fn wurk_is_loaded(con: &mut Resp) -> bool {
+    !con.say("COMMAND INFO wurk.zadd").items()[0].is_nil()
+}
