@@ -3,10 +3,10 @@
 //!
 //! | room | what is in it |
 //! | --- | --- |
-//! | [`claim`], [`requeue`], [`lock`], [`zadd`] | a command each, its contract above it |
-//! | [`heartbeat`] | how a claim says that its process is alive |
-//! | [`expiry`] | which time-to-live a key can hold |
-//! | [`server`] | the one place that touches the server's API, and the only `unsafe` |
+//! | `claim`, `requeue`, `lock`, `zadd` | a command each, its contract above it |
+//! | `heartbeat` | how a claim says that its process is alive |
+//! | `expiry` | which time-to-live a key can hold |
+//! | `server` | the one place that touches the server's API, and the only `unsafe` |
 //!
 //! Arrows go one way: this table, the commands, the server.
 

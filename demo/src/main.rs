@@ -3,10 +3,10 @@
 //!
 //! | room | what is in it |
 //! | --- | --- |
-//! | [`fill`] | jobs go in until the server refuses |
-//! | [`drain`] | workers take them out again |
-//! | [`ledger`] | what has become of each, and the table |
-//! | [`show`] | bars on a terminal, lines elsewhere |
+//! | `fill` | jobs go in until the server refuses |
+//! | `drain` | workers take them out again |
+//! | `ledger` | what has become of each, and the table |
+//! | `show` | bars on a terminal, lines elsewhere |
 
 mod drain;
 mod fill;

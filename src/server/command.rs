@@ -270,10 +270,10 @@ pub(super) fn register(
             return Err("its description is refused");
         }
         // From 7.2 on. Before, the server derives what it can from the flags.
-        if let Some(set_categories) = raw::RedisModule_SetCommandACLCategories {
-            if set_categories(command, about.categories.as_ptr()) != raw::REDISMODULE_OK as c_int {
-                return Err("its ACL categories are refused");
-            }
+        if let Some(set_categories) = raw::RedisModule_SetCommandACLCategories
+            && set_categories(command, about.categories.as_ptr()) != raw::REDISMODULE_OK as c_int
+        {
+            return Err("its ACL categories are refused");
         }
     }
     Ok(())

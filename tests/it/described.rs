@@ -4,7 +4,18 @@ use tempfile::TempDir;
 use wurk_testkit::{Binary, Options, Reply};
 
 /// Name, arity, flags, first key, last key, step, and the categories from 7.2 on.
-const COMMANDS: &[(&str, i64, &[&str], [i64; 3], &[&str])] = &[
+type Row = (
+    &'static str,
+    i64,
+    &'static [&'static str],
+    [i64; 3],
+    &'static [&'static str],
+);
+
+/// A key, and its rights as `COMMAND GETKEYSANDFLAGS` tells them.
+type Key = (&'static str, &'static [&'static str]);
+
+const COMMANDS: &[Row] = &[
     (
         "wurk.claim",
         -8,
@@ -35,8 +46,8 @@ const COMMANDS: &[(&str, i64, &[&str], [i64; 3], &[&str])] = &[
     ),
 ];
 
-/// The rights that each key needs, as `COMMAND GETKEYSANDFLAGS` tells them.
-const KEYS: &[(&str, &[(&str, &[&str])])] = &[
+/// A call, and what it may do with each of its keys: the least that it needs.
+const KEYS: &[(&str, &[Key])] = &[
     (
         "wurk.claim ps id q p r s i 1.5 60",
         &[
