@@ -49,37 +49,68 @@ impl Command for Claim {
     };
 
     fn run(ctx: &Ctx, args: &[Arg]) -> Outcome {
-        let [_, processes, identity, lists @ .., info, beat, ttl] = args else {
+        let [_, args @ ..] = args else {
+            return Err(Refusal::WrongArity);
+        };
+        let request = Request::read(args)?;
+        request.heartbeat(ctx)?.write(ctx, request.beat)?;
+        request.take(ctx)
+    }
+}
+
+/// What a client asks for, and says of itself.
+pub(crate) struct Request<'a> {
+    processes: Arg<'a>,
+    identity: Arg<'a>,
+    pairs: &'a [[Arg<'a>; 2]],
+    info: Arg<'a>,
+    pub(crate) beat: Arg<'a>,
+    ttl: Arg<'a>,
+}
+
+impl<'a> Request<'a> {
+    /// Reads the arguments behind the name. The arity has seen to it that there
+    /// is a pair.
+    pub(crate) fn read(args: &'a [Arg<'a>]) -> Result<Self, Refusal> {
+        let [processes, identity, lists @ .., info, beat, ttl] = args else {
             return Err(Refusal::WrongArity);
         };
         let (pairs, []) = lists.as_chunks() else {
             return Err(Refusal::WrongArity);
         };
-        if pairs.is_empty() {
-            return Err(Refusal::WrongArity);
-        }
-        let heartbeat = Heartbeat::checked(ctx, *processes, *identity, *info, *ttl)?;
-        heartbeat.write(ctx, *beat)?;
-        take_first(ctx, pairs)
+        Ok(Self {
+            processes: *processes,
+            identity: *identity,
+            pairs,
+            info: *info,
+            beat: *beat,
+            ttl: *ttl,
+        })
     }
-}
 
-/// Moves one job of the first pair whose public list holds one.
-fn take_first(ctx: &Ctx, pairs: &[[Arg; 2]]) -> Outcome {
-    for (number, [public, private]) in (1..).zip(pairs) {
-        // A look costs a tenth of a call, and most lists of most claims are empty.
-        if ctx.look(*public) == Kind::Absent {
-            continue;
-        }
-        let job = ctx
-            .call(
-                c"LMOVE",
-                &[*public, *private, words::right(), words::left()],
-            )
-            .ok()?;
-        if !job.is_nil() {
-            return Ok(Answer::Job { number, job });
-        }
+    /// The public lists, in order.
+    pub(crate) fn publics(&self) -> impl ExactSizeIterator<Item = Arg<'a>> + use<'a> {
+        self.pairs.iter().map(|[public, _]| *public)
     }
-    Ok(Answer::Nil)
+
+    /// Checks all that can be checked before the first write.
+    pub(crate) fn heartbeat(&self, ctx: &Ctx) -> Result<Heartbeat<'a>, Refusal> {
+        Heartbeat::checked(ctx, self.processes, self.identity, self.info, self.ttl)
+    }
+
+    /// Moves one job of the first pair whose public list holds one.
+    pub(crate) fn take(&self, ctx: &Ctx) -> Outcome {
+        for (number, [public, private]) in (1..).zip(self.pairs) {
+            // A look costs a tenth of a call, and most lists of most claims are empty.
+            if ctx.look(*public) == Kind::Absent {
+                continue;
+            }
+            let lists_and_ends = [*public, *private, words::right(), words::left()];
+            let job = ctx.call(c"LMOVE", &lists_and_ends).ok()?;
+            if !job.is_nil() {
+                return Ok(Answer::Job { number, job });
+            }
+        }
+        Ok(Answer::Nil)
+    }
 }

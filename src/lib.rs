@@ -3,9 +3,9 @@
 //!
 //! | room | what is in it |
 //! | --- | --- |
-//! | `claim`, `requeue`, `lock`, `zadd` | a command each, its contract above it |
+//! | `claim`, `bclaim`, `requeue`, `lock`, `zadd` | a command each, its contract above it |
 //! | `heartbeat` | how a claim says that its process is alive |
-//! | `expiry` | which time-to-live a key can hold |
+//! | `expiry`, `timeout` | which time-to-live a key can hold, how long a client can wait |
 //! | `server` | the one place that touches the server's API, and the only `unsafe` |
 //!
 //! Arrows go one way: this table, the commands, the server.
@@ -21,17 +21,20 @@
     clippy::unwrap_used
 )]
 
+mod bclaim;
 mod claim;
 mod expiry;
 mod heartbeat;
 mod lock;
 mod requeue;
 mod server;
+mod timeout;
 mod zadd;
 
 /// Everything the module adds to a server.
 const COMMANDS: &[server::Registration] = &[
     server::command::<claim::Claim>(),
+    server::command::<bclaim::Bclaim>(),
     server::command::<requeue::Requeue>(),
     server::command::<lock::Lock>(),
     server::command::<zadd::Zadd>(),

@@ -16,10 +16,12 @@ mod command;
 mod ctx;
 mod load;
 mod outcome;
+mod wait;
 pub(crate) mod words;
 
-pub(crate) use arg::Arg;
+pub(crate) use arg::{Arg, Number};
 pub(crate) use command::{About, Access, Argument, Command, Keys, Registration, command};
 pub(crate) use ctx::{Ctx, Kind};
 pub(crate) use load::{VERSION, load, refuse_to_unload};
 pub(crate) use outcome::{Answer, Outcome, Refusal};
+pub(crate) use wait::Waits;

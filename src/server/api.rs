@@ -24,6 +24,7 @@ macro_rules! needed {
 }
 
 needed! {
+    RedisModule_BlockClientOnKeys
     RedisModule_Call
     RedisModule_CallReplyInteger
     RedisModule_CallReplyType
@@ -32,11 +33,13 @@ needed! {
     RedisModule_CreateString
     RedisModule_FreeCallReply
     RedisModule_FreeServerInfo
+    RedisModule_FreeString
+    RedisModule_GetBlockedClientReadyKey
     RedisModule_GetCommand
+    RedisModule_GetContextFlags
     RedisModule_GetServerInfo
     RedisModule_HashSet
     RedisModule_KeyType
-
     RedisModule_Milliseconds
     RedisModule_NotifyKeyspaceEvent
     RedisModule_OpenKey
@@ -53,6 +56,7 @@ needed! {
     RedisModule_SetModuleOptions
     RedisModule_SignalModifiedKey
     RedisModule_StringPtrLen
+    RedisModule_StringToDouble
     RedisModule_StringToLongLong
     RedisModule_WrongArity
 }

@@ -9,6 +9,15 @@ use redis_module::raw::{self, RedisModuleString};
 
 use super::api::api;
 
+/// What the server's blocking commands read as a decimal number.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Number {
+    /// Not one.
+    Not,
+    /// Possibly infinite, never a NaN.
+    Is(f64),
+}
+
 /// An argument of a command, read in place.
 #[derive(Clone, Copy)]
 #[repr(transparent)]
@@ -60,5 +69,53 @@ impl<'a> Arg<'a> {
         // SAFETY: the string is valid, and `value` is written before it is read.
         let status = unsafe { api!(RedisModule_StringToLongLong(self.pointer(), &mut value)) };
         (status == raw::REDISMODULE_OK as c_int).then_some(value)
+    }
+
+    /// The argument as the server reads a time-out: as a long double, which has
+    /// room for numbers that are none as a double.
+    pub(crate) fn number(self) -> Number {
+        let mut value = 0.0;
+        // SAFETY: the string is valid, and `value` is written before it is read.
+        let status = unsafe { api!(RedisModule_StringToDouble(self.pointer(), &mut value)) };
+        if status == raw::REDISMODULE_OK as c_int {
+            Number::Is(value)
+        } else {
+            past_a_double(std::str::from_utf8(self.bytes()).unwrap_or_default())
+        }
+    }
+}
+
+/// The last power of ten that a long double has, and about the first.
+const LONG_DOUBLE: std::ops::RangeInclusive<i32> = -4950..=4932;
+
+/// A number that is none as a double: infinite, next to nothing, or no number.
+fn past_a_double(text: &str) -> Number {
+    let exponent = text
+        .split_once(['e', 'E'])
+        .map_or(Ok(0), |(_, exponent)| exponent.parse());
+    match (text.parse::<f64>(), exponent) {
+        (Ok(0.0), Ok(exponent)) if LONG_DOUBLE.contains(&exponent) => {
+            Number::Is(f64::MIN_POSITIVE.copysign(if text.starts_with('-') { -1.0 } else { 1.0 }))
+        }
+        (Ok(value), Ok(exponent)) if value.is_infinite() && LONG_DOUBLE.contains(&exponent) => {
+            Number::Is(value)
+        }
+        _ => Number::Not,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_long_double_has_room_for_more() {
+        assert_eq!(past_a_double("1e400"), Number::Is(f64::INFINITY));
+        assert_eq!(past_a_double("-1e400"), Number::Is(f64::NEG_INFINITY));
+        assert_eq!(past_a_double("1e-400"), Number::Is(f64::MIN_POSITIVE));
+        assert_eq!(past_a_double("-1e-400"), Number::Is(-f64::MIN_POSITIVE));
+        for text in ["1e5000", "1e-5000", "nan", "", "x", "1e", "1 "] {
+            assert_eq!(past_a_double(text), Number::Not, "{text}");
+        }
     }
 }

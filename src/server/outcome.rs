@@ -20,6 +20,8 @@ pub(crate) enum Answer {
         number: i64,
         job: Reply,
     },
+    /// Nothing yet: the client waits.
+    Waiting,
 }
 
 /// An error reply.
@@ -28,6 +30,9 @@ pub(crate) enum Refusal {
     NotAnInteger,
     InvalidExpire,
     WrongType,
+    TimeoutNotAFloat,
+    TimeoutNegative,
+    TimeoutOutOfRange,
     /// What a command of the server's own was refused with.
     Server(Reply),
     /// The server would not run a command of its own and said nothing.
@@ -36,6 +41,9 @@ pub(crate) enum Refusal {
 
 const NOT_AN_INTEGER: &CStr = c"ERR value is not an integer or out of range";
 const WRONG_TYPE: &CStr = c"WRONGTYPE Operation against a key holding the wrong kind of value";
+const TIMEOUT_NOT_A_FLOAT: &CStr = c"ERR timeout is not a float or out of range";
+const TIMEOUT_NEGATIVE: &CStr = c"ERR timeout is negative";
+const TIMEOUT_OUT_OF_RANGE: &CStr = c"ERR timeout is out of range";
 const NO_REPLY: &CStr =
     c"ERR the server refused a command that wurk needs, see its log and 'rename-command'";
 
@@ -54,6 +62,7 @@ impl Ctx<'_> {
         // a nil.
         unsafe {
             match answer {
+                Answer::Waiting => 0,
                 Answer::Nil => api!(RedisModule_ReplyWithNull(self.raw)),
                 Answer::Ok => api!(RedisModule_ReplyWithSimpleString(self.raw, c"OK".as_ptr())),
                 Answer::Integer(n) => api!(RedisModule_ReplyWithLongLong(self.raw, n)),
@@ -76,6 +85,9 @@ impl Ctx<'_> {
                 }
                 Refusal::NotAnInteger => self.send_error(NOT_AN_INTEGER),
                 Refusal::WrongType => self.send_error(WRONG_TYPE),
+                Refusal::TimeoutNotAFloat => self.send_error(TIMEOUT_NOT_A_FLOAT),
+                Refusal::TimeoutNegative => self.send_error(TIMEOUT_NEGATIVE),
+                Refusal::TimeoutOutOfRange => self.send_error(TIMEOUT_OUT_OF_RANGE),
                 Refusal::NoReply => self.send_error(NO_REPLY),
                 Refusal::InvalidExpire => {
                     let name = about.name.to_string_lossy();

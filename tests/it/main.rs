@@ -35,6 +35,8 @@ mod junk;
 mod roads;
 /// Replicas and restarts without the module hold the same data.
 mod stream;
+/// Who watches a key is told of what was written to it, and of nothing else.
+mod watch;
 
 use libtest_mimic::{Arguments, Trial};
 use wurk_testkit::Binary;
@@ -64,6 +66,7 @@ fn main() {
             ("bytes", bytes::any_byte_may_stand_anywhere),
             ("drain_by_module", drain::by_module),
             ("drain_by_script", drain::by_script),
+            ("watch", watch::is_broken_by_what_is_written),
             ("stream_replica", stream::a_replica_needs_no_module),
             ("stream_restart", stream::a_restart_needs_no_module),
             ("junk", junk::stops_no_server),

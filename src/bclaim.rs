@@ -1,0 +1,78 @@
+//! `WURK.BCLAIM`: wait for the next job of several queues.
+
+use crate::claim::Request;
+use crate::server::{
+    About, Access, Answer, Arg, Argument, Command, Ctx, Keys, Kind, Outcome, Refusal, Waits,
+};
+use crate::timeout;
+
+/// `WURK.BCLAIM processes identity public private [public private ...] info beat ttl timeout`
+///
+/// As `WURK.CLAIM`, but waits up to `timeout` seconds (a decimal, 0 = for ever)
+/// until one of the public lists holds a job. Inside `MULTI` or a script it
+/// never waits and replies as `WURK.CLAIM` would.
+///
+/// When a job has come it looks at all its lists in the given order, says again
+/// that the process is alive, with the server's clock as `beat`, and moves one
+/// job. One that somebody else has taken in that moment leaves it waiting.
+///
+/// In the server's words: those of `WURK.CLAIM`, and the time-out, `CLIENT
+/// UNBLOCK` and a change of role answer as they do for `BLMOVE`.
+pub(crate) struct Bclaim;
+
+impl Command for Bclaim {
+    const ABOUT: About = About {
+        name: c"wurk.bclaim",
+        flags: c"write blocking",
+        categories: c"write list slow blocking",
+        arity: -9,
+        key_positions: (1, -5, 1),
+        summary: c"Moves a job from the first public list that holds one to a private list, or waits for one, also at maxmemory.",
+        complexity: c"O(N) where N is the number of public lists.",
+        keys: &[
+            Keys::one(1, Access::Insert),
+            Keys::one(2, Access::Update),
+            Keys::to(3, -5, Access::Take),
+        ],
+        arguments: &[
+            Argument::key(c"processes", 0),
+            Argument::key(c"identity", 1),
+            Argument::pairs(c"lists", &[(c"public", 2), (c"private", 2)]),
+            Argument::string(c"info"),
+            Argument::string(c"beat"),
+            Argument::integer(c"ttl"),
+            Argument::double(c"timeout"),
+        ],
+    };
+
+    fn run(ctx: &Ctx, args: &[Arg]) -> Outcome {
+        let [_, args @ .., timeout] = args else {
+            return Err(Refusal::WrongArity);
+        };
+        let request = Request::read(args)?;
+        let heartbeat = request.heartbeat(ctx)?;
+        let timeout = timeout::milliseconds(timeout.number(), ctx.now())?;
+        heartbeat.write(ctx, request.beat)?;
+        match request.take(ctx)? {
+            Answer::Nil if ctx.may_wait() => Ok(ctx.wait::<Self>(request.publics(), timeout)),
+            answer => Ok(answer),
+        }
+    }
+}
+
+impl Waits for Bclaim {
+    fn woken(ctx: &Ctx, args: &[Arg]) -> Option<Outcome> {
+        let [_, args @ .., _timeout] = args else {
+            return Some(Err(Refusal::WrongArity));
+        };
+        // The list that woke it first: where many wait for one list, the job is
+        // gone for all but one, and they need not look at the rest.
+        if ctx.look(ctx.ready_key()?) == Kind::Absent {
+            return None;
+        }
+        Some(Request::read(args).and_then(|request| {
+            request.heartbeat(ctx)?.write(ctx, ctx.clock().arg())?;
+            request.take(ctx)
+        }))
+    }
+}

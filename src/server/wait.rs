@@ -1,0 +1,134 @@
+//! Clients that wait for a list to be pushed to.
+//!
+//! The server keeps who waits for which key, and the arguments of their calls:
+//! a waiting client costs the module no memory of its own. When a push has
+//! created a list, and all that the pushing command did is done, it calls
+//! [`Waits::woken`] for those who wait for it, first come, first served.
+
+use std::ffi::{c_int, c_void};
+use std::ptr::{self, NonNull};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use redis_module::raw::{self, RedisModuleCtx, RedisModuleString};
+
+use super::api::api;
+use super::{Answer, Arg, Command, Ctx, Outcome};
+
+/// A command whose client may wait.
+pub(crate) trait Waits: Command {
+    /// A key that the client waits for holds something now. `None`: nothing for
+    /// this client, which waits on. The server will not ask again before the
+    /// key is created anew, so `None` is wrong while there is a job for it.
+    fn woken(ctx: &Ctx, args: &[Arg]) -> Option<Outcome>;
+}
+
+/// A string that the module has made. Freed at the end of its scope.
+pub(crate) struct Text(NonNull<RedisModuleString>);
+
+impl Text {
+    pub(crate) fn arg(&self) -> Arg<'_> {
+        // SAFETY: valid for as long as `self` is.
+        unsafe { Arg::new(self.0) }
+    }
+}
+
+impl Drop for Text {
+    fn drop(&mut self) {
+        // SAFETY: made without a context, freed once; whoever else keeps it has
+        // counted himself.
+        unsafe { api!(RedisModule_FreeString(ptr::null_mut(), self.0.as_ptr())) }
+    }
+}
+
+impl Ctx<'_> {
+    /// Whether this call may wait: none does inside `MULTI` or a script.
+    pub(crate) fn may_wait(&self) -> bool {
+        let never = raw::REDISMODULE_CTX_FLAGS_MULTI
+            | raw::REDISMODULE_CTX_FLAGS_LUA
+            | raw::REDISMODULE_CTX_FLAGS_DENY_BLOCKING;
+        // SAFETY: the context is that of this call.
+        let flags = unsafe { api!(RedisModule_GetContextFlags(self.raw)) };
+        flags & never as c_int == 0
+    }
+
+    /// Lets the client wait until one of `keys` is created, for `timeout`
+    /// milliseconds, 0 being for ever.
+    pub(crate) fn wait<'k, C: Waits>(
+        &self,
+        keys: impl ExactSizeIterator<Item = Arg<'k>>,
+        timeout: i64,
+    ) -> Answer {
+        let mut keys: Vec<_> = keys.map(Arg::pointer).collect();
+        let count = c_int::try_from(keys.len()).unwrap_or(c_int::MAX);
+        // SAFETY: the context is that of a call that has not replied yet; the
+        // server keeps copies of the keys. The callbacks are functions of a
+        // library that is never unloaded, and there is no private data to free.
+        unsafe {
+            api!(RedisModule_BlockClientOnKeys(
+                self.raw,
+                Some(woken::<C>),
+                Some(timed_out),
+                None,
+                timeout,
+                keys.as_mut_ptr(),
+                count,
+                ptr::null_mut::<c_void>(),
+            ));
+        }
+        Answer::Waiting
+    }
+
+    /// The key that has woken the client.
+    pub(crate) fn ready_key(&self) -> Option<Arg<'_>> {
+        // SAFETY: the context is that of a woken client; the key is valid until
+        // its call ends.
+        unsafe {
+            let key = api!(RedisModule_GetBlockedClientReadyKey(self.raw));
+            NonNull::new(key).map(|key| Arg::new(key))
+        }
+    }
+
+    /// The server's clock as text: seconds since 1970, with microseconds.
+    pub(crate) fn clock(&self) -> Text {
+        let now = SystemTime::now()
+            .duration_since(UNIX_EPOCH)
+            .unwrap_or_default();
+        let text = format!("{}.{:06}", now.as_secs(), now.subsec_micros());
+        // SAFETY: the text is copied; the server makes a string or ends.
+        Text(unsafe {
+            NonNull::new_unchecked(api!(RedisModule_CreateString(
+                ptr::null_mut(),
+                text.as_ptr().cast(),
+                text.len()
+            )))
+        })
+    }
+}
+
+/// What the server calls when a key is created that the client waits for.
+unsafe extern "C" fn woken<C: Waits>(
+    raw: *mut RedisModuleCtx,
+    argv: *mut *mut RedisModuleString,
+    argc: c_int,
+) -> c_int {
+    // SAFETY: the server calls this, with a context and the arguments of the
+    // call that waits, valid until it returns.
+    let (ctx, args) = unsafe { (Ctx::new(raw), Arg::all(argv, argc)) };
+    match C::woken(&ctx, args) {
+        Some(outcome) => {
+            ctx.send(&C::ABOUT, outcome);
+            raw::REDISMODULE_OK as c_int
+        }
+        None => raw::REDISMODULE_ERR as c_int,
+    }
+}
+
+/// What the server calls when the time is up, and for `CLIENT UNBLOCK`.
+unsafe extern "C" fn timed_out(
+    raw: *mut RedisModuleCtx,
+    _argv: *mut *mut RedisModuleString,
+    _argc: c_int,
+) -> c_int {
+    // SAFETY: the server calls this with a valid context.
+    unsafe { api!(RedisModule_ReplyWithNull(raw)) }
+}
