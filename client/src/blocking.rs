@@ -1,19 +1,49 @@
 //! The calls over a blocking connection.
 
-use std::time::Duration;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use redis::{ConnectionLike, RedisError, RedisResult};
 
-use crate::calls::{Call, Claim, Claimed, Heartbeat, Lock, Queue, Requeue, Zadd};
+use crate::calls::{
+    Acknowledge, Bclaim, Call, Claim, Claimed, Heartbeat, Kind, Lock, Queue, Requeue, Zadd,
+};
 use crate::ladder::Ladder;
-use crate::route::Wurk;
+use crate::route::{Road, Wurk};
+use crate::wait::{self, Turn, Wait};
 
+/// Over any blocking connection of the `redis` crate: plain, TLS, unix socket,
+/// pooled, of a Sentinel or a cluster. `oom` is in every call the error that
+/// sent the caller here, or `None`.
 impl Wurk {
     /// Takes the next job: moves the tail of the first queue that holds one to
     /// the head of its private list, and writes the heartbeat, job or none.
     ///
     /// `queues` are looked at in order. `None` when all are empty; without
-    /// queues nothing is sent. `oom` is the error that sent the caller here.
+    /// queues nothing is sent.
+    ///
+    /// ```
+    /// # use redis_test::{MockCmd, MockRedisConnection};
+    /// # let call = redis::cmd("WURK.CLAIM").arg(&["processes", "host:1:f00", "queue:mail", "queue:mail|mine"])
+    /// #     .arg(&["{}", "1700000000.5", "60"]).take();
+    /// # let job = redis::Value::Array(vec![redis::Value::Int(1), redis::Value::BulkString(b"job".to_vec())]);
+    /// # let mut con = MockRedisConnection::new([MockCmd::new(call, Ok(job))]);
+    /// use std::time::Duration;
+    /// use wurk_client::{Heartbeat, Queue, Wurk};
+    ///
+    /// let queues = [Queue::new("queue:mail", "queue:mail|mine")];
+    /// let heartbeat = Heartbeat {
+    ///     processes: b"processes",
+    ///     identity: b"host:1:f00",
+    ///     info: b"{}",
+    ///     beat: b"1700000000.5",
+    ///     ttl: Duration::from_secs(60),
+    /// };
+    /// let claimed = Wurk::new().claim(&mut con, &heartbeat, &queues, None)?.expect("a job");
+    /// assert_eq!(claimed.job, b"job");
+    /// assert_eq!(claimed.queue.private, b"queue:mail|mine");
+    /// # Ok::<(), redis::RedisError>(())
+    /// ```
     ///
     /// # Errors
     /// `oom`, unchanged, where no road leads on (the server's own refusal where
@@ -33,6 +63,92 @@ impl Wurk {
             return Ok(None);
         }
         self.run(con, &Claim { heartbeat, queues }, oom)
+    }
+
+    /// As [`claim`](Self::claim), but waits for a job for as long as `wait`.
+    ///
+    /// Where the server knows `WURK.BCLAIM` it does the waiting, up to
+    /// [`slice`](Self::with_slice) at a time, and a job is here the moment it is
+    /// pushed. Elsewhere the claim is made again with a growing pause, from 10
+    /// ms to a second. Each look writes the heartbeat, from the second on with
+    /// the clock as `beat`. Without queues it waits and sends nothing.
+    ///
+    /// # Errors
+    /// As for [`claim`](Self::claim). A connection that gives up on a reply
+    /// before the wait is over loses the reply: give it a read time-out above
+    /// the slice.
+    ///
+    /// In the server's words: `WURK.BCLAIM`, or those of [`claim`](Self::claim).
+    pub fn claim_within<'q>(
+        &self,
+        con: &mut dyn ConnectionLike,
+        heartbeat: &Heartbeat<'_>,
+        queues: &'q [Queue],
+        wait: Duration,
+        oom: Option<RedisError>,
+    ) -> RedisResult<Option<Claimed<'q>>> {
+        if queues.is_empty() {
+            thread::sleep(wait);
+            return Ok(None);
+        }
+        let mut beat = None;
+        let mut wait = Wait::new(Instant::now(), wait, self.slice());
+        loop {
+            let blocks = self.road(Kind::Bclaim) == Road::Module;
+            let turn = wait.turn(Instant::now(), blocks);
+            let heartbeat = Heartbeat {
+                beat: beat.as_deref().map_or(heartbeat.beat, str::as_bytes),
+                ..*heartbeat
+            };
+            let claim = Claim {
+                heartbeat: &heartbeat,
+                queues,
+            };
+            let claimed = match turn {
+                Turn::Over => return Ok(None),
+                Turn::Pause(pause) => {
+                    thread::sleep(pause);
+                    continue;
+                }
+                Turn::Claim => self.run(con, &claim, oom.clone())?,
+                Turn::Block(timeout) => {
+                    let call = Bclaim { claim, timeout };
+                    let mut ladder = Ladder::new(self, Kind::Bclaim, oom.clone());
+                    match ladder.next(con.req_command(&call.command(Road::Module))) {
+                        Some(result) => call.reply(result?)?,
+                        // Unknown: from now on by claiming.
+                        None => {
+                            self.learn(Kind::Bclaim, ladder.road());
+                            wait.unknown();
+                            continue;
+                        }
+                    }
+                }
+            };
+            if claimed.is_some() {
+                return Ok(claimed);
+            }
+            beat = Some(wait::clock());
+        }
+    }
+
+    /// Says that a job is done: takes it out of the private list. `false` when
+    /// it was not there any more, e.g. because somebody took this process for
+    /// dead and gave the job back.
+    ///
+    /// A full server permits it, so there is one road only.
+    ///
+    /// # Errors
+    /// The server's, as they are.
+    ///
+    /// In the server's words: `LREM private 1 job`.
+    pub fn acknowledge(
+        &self,
+        con: &mut dyn ConnectionLike,
+        private: &[u8],
+        job: &[u8],
+    ) -> RedisResult<bool> {
+        Acknowledge { private, job }.command().query(con)
     }
 
     /// Gives a job back: it will be the next that is claimed from `public`.
@@ -64,6 +180,17 @@ impl Wurk {
     /// Takes a lock that lapses after `ttl` (in whole milliseconds, rounded up).
     /// `false` while somebody holds it.
     ///
+    /// ```
+    /// # use redis_test::{MockCmd, MockRedisConnection};
+    /// # let call = redis::cmd("WURK.LOCK").arg("reaper").arg(30_000).take();
+    /// # let mut con = MockRedisConnection::new([MockCmd::new(call, Ok(redis::Value::Okay))]);
+    /// use std::time::Duration;
+    ///
+    /// let wurk = wurk_client::Wurk::new();
+    /// assert!(wurk.lock(&mut con, b"reaper", Duration::from_secs(30), None)?);
+    /// # Ok::<(), redis::RedisError>(())
+    /// ```
+    ///
     /// # Errors
     /// As for [`claim`](Self::claim); nothing has been written.
     ///
@@ -79,7 +206,17 @@ impl Wurk {
     }
 
     /// Adds `member` to a sorted set: a failed job to where its retry is waited
-    /// for. `false` when it was there and only its score was updated.
+    /// for, with the moment of the retry as `score`. `false` when it was there
+    /// and only its score was updated.
+    ///
+    /// ```
+    /// # use redis_test::{MockCmd, MockRedisConnection};
+    /// # let call = redis::cmd("WURK.ZADD").arg("retry").arg(1.5).arg("job").take();
+    /// # let mut con = MockRedisConnection::new([MockCmd::new(call, Ok(redis::Value::Int(1)))]);
+    /// let wurk = wurk_client::Wurk::new();
+    /// assert!(wurk.zadd(&mut con, b"retry", 1.5, b"job", None)?);
+    /// # Ok::<(), redis::RedisError>(())
+    /// ```
     ///
     /// # Errors
     /// As for [`claim`](Self::claim); nothing has been written.

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use redis::{Cmd, RedisResult, ToRedisArgs, Value};
+use redis::{Cmd, RedisResult, Value};
 
 use crate::route::Road;
 use crate::scripts::{self, Script};
@@ -62,17 +62,28 @@ pub struct Claimed<'q> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     Claim,
+    /// Has no script: by any road but the module's it is claiming again.
+    Bclaim,
     Requeue,
     Lock,
     Zadd,
 }
 
 impl Kind {
-    pub(crate) const COUNT: usize = 4;
+    pub(crate) const COUNT: usize = 5;
 
+    /// The module's command.
+    pub(crate) fn command(self) -> &'static str {
+        match self {
+            Self::Bclaim => "WURK.BCLAIM",
+            _ => self.script().command,
+        }
+    }
+
+    /// The script that does the same.
     pub(crate) fn script(self) -> &'static Script {
         match self {
-            Self::Claim => &scripts::CLAIM,
+            Self::Claim | Self::Bclaim => &scripts::CLAIM,
             Self::Requeue => &scripts::REQUEUE,
             Self::Lock => &scripts::LOCK,
             Self::Zadd => &scripts::ZADD,
@@ -97,18 +108,17 @@ pub(crate) trait Call {
 
     /// The command for `road`, in buffers that need not grow.
     fn command(&self, road: Road) -> Cmd {
-        let script = Self::KIND.script();
         let (keys, others, bytes) = self.size();
         let text = match road {
             Road::Module => {
-                let mut command =
-                    Cmd::with_capacity(1 + keys + others, script.command.len() + bytes);
-                command.arg(script.command);
+                let name = Self::KIND.command();
+                let mut command = Cmd::with_capacity(1 + keys + others, name.len() + bytes);
+                command.arg(name);
                 self.arguments(&mut command);
                 return command;
             }
-            Road::Script => script.text,
-            Road::ScriptBehindAWrite => script.behind_a_write(),
+            Road::Script => Self::KIND.script().text,
+            Road::ScriptBehindAWrite => Self::KIND.script().behind_a_write(),
         };
         let mut command = Cmd::with_capacity(3 + keys + others, text.len() + bytes + 16);
         command.arg("EVAL").arg(text).arg(keys);
@@ -175,6 +185,32 @@ impl<'q> Call for Claim<'_, 'q> {
     }
 }
 
+/// `WURK.BCLAIM`.
+pub(crate) struct Bclaim<'a, 'q> {
+    pub(crate) claim: Claim<'a, 'q>,
+    /// Not zero, which would be for ever.
+    pub(crate) timeout: Duration,
+}
+
+impl<'q> Call for Bclaim<'_, 'q> {
+    const KIND: Kind = Kind::Bclaim;
+    type Reply = Option<Claimed<'q>>;
+
+    fn size(&self) -> (usize, usize, usize) {
+        let (keys, others, bytes) = self.claim.size();
+        (keys, others + 1, bytes + NUMBER)
+    }
+
+    fn arguments(&self, command: &mut Cmd) {
+        self.claim.arguments(command);
+        command.arg(self.timeout.as_secs_f64());
+    }
+
+    fn reply(&self, value: Value) -> RedisResult<Self::Reply> {
+        self.claim.reply(value)
+    }
+}
+
 /// `WURK.REQUEUE`.
 pub(crate) struct Requeue<'a> {
     pub(crate) private: &'a [u8],
@@ -230,13 +266,13 @@ impl Call for Lock<'_> {
 }
 
 /// `WURK.ZADD`.
-pub(crate) struct Zadd<'a, S> {
+pub(crate) struct Zadd<'a> {
     pub(crate) key: &'a [u8],
-    pub(crate) score: S,
+    pub(crate) score: f64,
     pub(crate) member: &'a [u8],
 }
 
-impl<S: ToRedisArgs> Call for Zadd<'_, S> {
+impl Call for Zadd<'_> {
     const KIND: Kind = Kind::Zadd;
     type Reply = bool;
 
@@ -245,11 +281,27 @@ impl<S: ToRedisArgs> Call for Zadd<'_, S> {
     }
 
     fn arguments(&self, command: &mut Cmd) {
-        command.arg(self.key).arg(&self.score).arg(self.member);
+        command.arg(self.key).arg(self.score).arg(self.member);
     }
 
     fn reply(&self, value: Value) -> RedisResult<bool> {
         Ok(redis::from_redis_value(value)?)
+    }
+}
+
+/// `LREM private 1 job`.
+pub(crate) struct Acknowledge<'a> {
+    pub(crate) private: &'a [u8],
+    pub(crate) job: &'a [u8],
+}
+
+impl Acknowledge<'_> {
+    pub(crate) fn command(&self) -> Cmd {
+        let name = "LREM";
+        let bytes = name.len() + self.private.len() + NUMBER + self.job.len();
+        let mut command = Cmd::with_capacity(4, bytes);
+        command.arg(name).arg(self.private).arg(1).arg(self.job);
+        command
     }
 }
 

@@ -45,7 +45,7 @@ impl<'w> Ladder<'w> {
             }
             Err(error) => error,
         };
-        let refusal = read(self.kind.script().command, &error);
+        let refusal = read(self.kind.command(), &error);
         self.road = match (self.road, refusal) {
             (Road::Module, Refusal::UnknownCommand) => Road::Script,
             (Road::Script, Refusal::CannotCompile | Refusal::Oom) => Road::ScriptBehindAWrite,

@@ -44,21 +44,28 @@
 //!
 //! | room | what is in it |
 //! | --- | --- |
-//! | `calls`, `blocking` | the calls and their replies, and how they are made |
+//! | `calls`, `blocking`, `asynchronous` | the calls and their replies, and how they are made |
+//! | `wait` | what a claim that waits does next, without I/O |
 //! | `ladder` | which road is tried next, as a state machine without I/O |
 //! | `route` | what has been learned of a server, and for how long it holds |
 //! | `refusal` | what an error means: an unknown command, no scripts, no memory |
+//! | `process` | who this process is, as dashboards and reapers read it |
 //! | `scripts` | `lua/*.lua`, which any language can send |
 #![deny(missing_docs)]
 
+#[cfg(feature = "tokio")]
+mod asynchronous;
 mod blocking;
 mod calls;
 mod ladder;
+mod process;
 mod refusal;
 mod route;
 mod scripts;
+mod wait;
 
 pub use calls::{Claimed, Heartbeat, Queue};
+pub use process::{Info, Process};
 pub use refusal::is_oom;
-pub use route::{Road, Wurk};
+pub use route::Wurk;
 pub use scripts::{CLAIM, LOCK, REQUEUE, Script, ZADD};

@@ -7,7 +7,7 @@ use crate::calls::Kind;
 
 /// A road to the keys of a full server, the best first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Road {
+pub(crate) enum Road {
     /// The module's command.
     Module,
     /// The script under the line that lets it run out of memory.
@@ -18,6 +18,9 @@ pub enum Road {
 
 /// How long a road is taken before the better ones are tried again.
 const HOLDS: Duration = Duration::from_secs(60);
+
+/// How long one `WURK.BCLAIM` blocks where nothing else is said.
+const SLICE: Duration = Duration::from_millis(250);
 
 /// The calls that make their way on any server, full or not.
 ///
@@ -31,6 +34,7 @@ pub struct Wurk {
     /// A kind of call each: when it was learned, in milliseconds since `born`,
     /// and behind it in two bits the road. Zero: nothing has been learned.
     learned: [AtomicU64; Kind::COUNT],
+    slice: Duration,
 }
 
 impl Default for Wurk {
@@ -46,7 +50,24 @@ impl Wurk {
         Self {
             born: Instant::now(),
             learned: [const { AtomicU64::new(0) }; Kind::COUNT],
+            slice: SLICE,
         }
+    }
+
+    /// With the longest time that one `WURK.BCLAIM` may block its connection, in
+    /// whole milliseconds; 250 ms where nothing is said.
+    ///
+    /// Keep it below the time after which the connection gives up on a reply:
+    /// one that comes later is lost, with the job still in the private list. The
+    /// `redis` crate's asynchronous connections wait 500 ms unless told
+    /// otherwise; where yours has no such limit, a minute saves idle traffic.
+    #[must_use]
+    pub fn with_slice(self, slice: Duration) -> Self {
+        Self { slice, ..self }
+    }
+
+    pub(crate) fn slice(&self) -> Duration {
+        self.slice
     }
 
     /// The road to try first.
