@@ -23,7 +23,8 @@ pub(crate) enum Refusal {
 /// takes to [`Wurk`](crate::Wurk).
 ///
 /// It is read from the server's text: the code `OOM` (Redis, Valkey, KeyDB), one
-/// inside the error of a script (before 7.0), or Dragonfly's `Out of memory`.
+/// inside the error of a script (before 7.0), or Dragonfly's `Out of memory`. Of
+/// a pipeline or a transaction it is enough that one command was refused so.
 ///
 /// ```
 /// let error = redis::make_extension_error(
@@ -34,7 +35,19 @@ pub(crate) enum Refusal {
 /// ```
 #[must_use]
 pub fn is_oom(error: &RedisError) -> bool {
-    read("", error) == Refusal::Oom
+    if read("", error) == Refusal::Oom {
+        return true;
+    }
+    let errors = error.clone().into_server_errors();
+    errors.is_some_and(|errors| {
+        errors
+            .iter()
+            .any(|(_, error)| error.code() == "OOM" || is_oom_text(error.details()))
+    })
+}
+
+fn is_oom_text(text: Option<&str>) -> bool {
+    text.is_some_and(|text| text.starts_with("Out of memory"))
 }
 
 /// What `error`, the reply to `command`, means.
@@ -60,7 +73,7 @@ pub(crate) fn read(command: &str, error: &RedisError) -> Refusal {
 /// An error whose code is `ERR`.
 fn read_err(command: &str, text: &str) -> Refusal {
     if let Some(inner) = inside_script(text) {
-        return if inner.starts_with("OOM ") {
+        return if inner.starts_with("OOM ") || is_oom_text(Some(inner)) {
             Refusal::Oom
         } else if inner.starts_with("READONLY ") {
             Refusal::Moved
@@ -70,7 +83,7 @@ fn read_err(command: &str, text: &str) -> Refusal {
             Refusal::Answer
         };
     }
-    if text.starts_with("Out of memory") {
+    if is_oom_text(Some(text)) {
         Refusal::Oom
     } else if names_unknown(text, command) {
         Refusal::UnknownCommand
@@ -119,7 +132,7 @@ fn denies_scripts(text: &str) -> bool {
 mod tests {
     use super::*;
 
-    pub(crate) fn server_error(line: &str) -> RedisError {
+    fn server_error(line: &str) -> RedisError {
         let wire = format!("-{line}\r\n");
         let value = redis::parse_redis_value(wire.as_bytes()).expect("an error");
         value.extract_error().expect_err("an error")
@@ -155,10 +168,16 @@ mod tests {
             "OOM command not allowed when used memory > 'maxmemory'. script: 2bab3b661081db58bd2341920e0ba7cf5dc77b25, on @user_script:1.",
             "ERR Error running script (call to f_2bab3b661081db58bd2341920e0ba7cf5dc77b25): @user_script:1: @user_script: 1: -OOM command not allowed when used memory > 'maxmemory'.",
             "ERR Out of memory",
+            "ERR Error running script (call to f_2bab3b661081db58bd2341920e0ba7cf5dc77b25): @user_script:9: Out of memory",
         ] {
             assert_eq!(reads(line), Refusal::Oom, "{line}");
             assert!(is_oom(&server_error(line)), "{line}");
         }
+        // One of a pipeline's replies, or of what a transaction had queued.
+        let wire = b"*2\r\n:1\r\n-OOM command not allowed\r\n";
+        let value = redis::parse_redis_value(wire).expect("replies");
+        let error = value.extract_error().expect_err("an error");
+        assert!(is_oom(&error), "{error:?}");
         // A job's text in an error is no OOM.
         let line = "ERR value is not an integer: OOM command not allowed";
         assert_eq!(reads(line), Refusal::Answer);

@@ -1,7 +1,7 @@
 //! A server that is started in a temporary folder and stopped again.
 
 use std::fs::{self, File};
-use std::io::{Read, Seek, SeekFrom};
+use std::io::{self, Read, Seek, SeekFrom};
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -23,6 +23,7 @@ pub struct Options {
     arguments: Vec<String>,
     module: Option<Vec<String>>,
     port: bool,
+    sentinel_of: Option<u16>,
 }
 
 impl Options {
@@ -34,6 +35,7 @@ impl Options {
             arguments: Vec::new(),
             module: None,
             port: false,
+            sentinel_of: None,
         }
     }
 
@@ -63,6 +65,14 @@ impl Options {
     #[must_use]
     pub fn port(mut self) -> Self {
         self.port = true;
+        self
+    }
+
+    /// As the one Sentinel of the primary on this port, which it calls `main`.
+    #[must_use]
+    pub fn sentinel_of(mut self, primary: u16) -> Self {
+        self.port = true;
+        self.sentinel_of = Some(primary);
         self
     }
 
@@ -106,13 +116,19 @@ impl Options {
             .open(&log)
             .expect("a log");
         let mut command = Command::new(&self.binary.path);
-        command
-            .args(["--port", &port.to_string(), "--bind", "127.0.0.1"])
-            .args(["--unixsocket", &socket.to_string_lossy()])
-            .args(["--dir", &path.to_string_lossy()])
-            .args(["--save", ""]);
-        if self.binary.version >= (7, 0, 0) {
-            command.args(["--enable-debug-command", "yes"]);
+        if let Some(primary) = self.sentinel_of {
+            let config = path.join("sentinel.conf");
+            fs::write(&config, sentinel_config(port, path, primary)).expect("a configuration");
+            command.arg(config).arg("--sentinel");
+        } else {
+            command
+                .args(["--port", &port.to_string(), "--bind", "127.0.0.1"])
+                .args(["--unixsocket", &socket.to_string_lossy()])
+                .args(["--dir", &path.to_string_lossy()])
+                .args(["--save", ""]);
+            if self.binary.version >= (7, 0, 0) {
+                command.args(["--enable-debug-command", "yes"]);
+            }
         }
         if let Some(arguments) = &self.module {
             command
@@ -133,6 +149,7 @@ impl Options {
             child,
             folder: Some(folder),
             port,
+            sentinel: self.sentinel_of.is_some(),
         };
         if server.is_ready() {
             Ok(server)
@@ -153,6 +170,7 @@ pub struct Server {
     pub port: u16,
     child: Child,
     folder: Option<TempDir>,
+    sentinel: bool,
 }
 
 /// What a stopped server has left behind.
@@ -176,7 +194,8 @@ impl Server {
     /// Where it does not take one.
     #[must_use]
     pub fn connect(&self) -> Resp {
-        Resp::unix(&self.socket()).unwrap_or_else(|error| panic!("{}: {error}", self.binary))
+        self.dial()
+            .unwrap_or_else(|error| panic!("{}: {error}", self.binary))
     }
 
     /// A new connection that speaks RESP3.
@@ -240,13 +259,21 @@ impl Server {
         }
     }
 
+    fn dial(&self) -> io::Result<Resp> {
+        if self.sentinel {
+            Resp::tcp(self.port)
+        } else {
+            Resp::unix(&self.socket())
+        }
+    }
+
     fn is_ready(&mut self) -> bool {
         let deadline = Instant::now() + PATIENCE;
         while Instant::now() < deadline {
             if let Ok(Some(_)) = self.child.try_wait() {
                 return false;
             }
-            if let Ok(mut con) = Resp::unix(&self.socket())
+            if let Ok(mut con) = self.dial()
                 && con
                     .try_call(&["PING"])
                     .is_ok_and(|reply| reply.to_string() == "PONG")
@@ -259,7 +286,7 @@ impl Server {
     }
 
     fn end(&mut self) {
-        if let Ok(mut con) = Resp::unix(&self.socket()) {
+        if let Ok(mut con) = self.dial() {
             let _ = con.try_call(&["SHUTDOWN", "NOSAVE"]);
             let deadline = Instant::now() + PATIENCE;
             while Instant::now() < deadline {
@@ -302,8 +329,25 @@ impl Server {
     }
 }
 
-/// A port that was free a moment ago.
+/// A port that was free a moment ago, and so was the one that a cluster node
+/// takes beside it. Below those that the system gives to clients.
 fn free_port() -> u16 {
-    let listener = TcpListener::bind(("127.0.0.1", 0)).expect("a free port");
-    listener.local_addr().expect("its address").port()
+    loop {
+        let port = fastrand::u16(12_000..22_000);
+        let beside = port + 10_000;
+        if [port, beside]
+            .iter()
+            .all(|port| TcpListener::bind(("127.0.0.1", *port)).is_ok())
+        {
+            return port;
+        }
+    }
+}
+
+fn sentinel_config(port: u16, folder: &Path, primary: u16) -> String {
+    format!(
+        "port {port}\nbind 127.0.0.1\ndir {}\nsentinel monitor main 127.0.0.1 {primary} 1\n\
+         sentinel down-after-milliseconds main 500\nsentinel failover-timeout main 5000\n",
+        folder.display()
+    )
 }

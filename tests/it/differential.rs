@@ -1,6 +1,6 @@
 use std::env;
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use fastrand::Rng;
 use wurk_testkit::{Binary, Reply, Resp, Server, aof};
@@ -131,8 +131,19 @@ pub fn module_and_script_agree(binary: &Binary) {
                     .must(&format!("CONFIG SET maxmemory {}", usize::from(full)));
             }
         }
-        let batch = match random.usize(..12) {
-            0 => in_multi(&mut random),
+        let mut lapse = None;
+        let batch = match random.usize(..240) {
+            0 => {
+                let at = since_1970() + Duration::from_millis(40);
+                lapse = Some(at);
+                let at = at.as_millis().to_string().into_bytes();
+                vec![Step::Plain(vec![
+                    b"PEXPIREAT".to_vec(),
+                    pick(&mut random, &KEYS),
+                    at,
+                ])]
+            }
+            1..20 => in_multi(&mut random),
             _ => vec![any_step(&mut random)],
         };
         for one in &batch {
@@ -140,11 +151,9 @@ pub fn module_and_script_agree(binary: &Binary) {
             let [ours, theirs] = [deep(&ours), deep(&theirs)];
             assert_eq!(ours, theirs, "WURK_SEED={seed}, step {step}: {one:?}");
         }
-        if batch
-            .iter()
-            .any(|one| matches!(one, Step::Plain(command) if command[0] == b"PEXPIRE"))
-        {
-            thread::sleep(Duration::from_millis(2));
+        // A key that is to lapse does so on both servers between two steps.
+        if let Some(wait) = lapse.and_then(|lapse| lapse.checked_sub(since_1970())) {
+            thread::sleep(wait + Duration::from_millis(2));
         }
         if step % LOOK == LOOK - 1 {
             let [ours, theirs] = [0, 1].map(|side| sides[side].events());
@@ -219,6 +228,12 @@ fn show(command: &[Vec<u8>]) -> String {
         .join(" ")
 }
 
+fn since_1970() -> Duration {
+    SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .unwrap_or_default()
+}
+
 fn pick(random: &mut Rng, from: &[&str]) -> Vec<u8> {
     from[random.usize(..from.len())].as_bytes().to_vec()
 }
@@ -261,8 +276,7 @@ fn plain(random: &mut Rng) -> Step {
         14 => vec![word("HSET"), key, word("beat"), job],
         15 => vec![word("ZADD"), key, word("1"), job],
         16 => vec![word("XADD"), key, word("1-1"), word("a"), job],
-        17 => vec![word("PEXPIRE"), key, word("1")],
-        18 => vec![word("EXPIRE"), key, word("500")],
+        17..19 => vec![word("EXPIRE"), key, word("500")],
         19 => vec![word("PERSIST"), key],
         _ => vec![word("DEL"), key],
     })

@@ -38,6 +38,21 @@ mod stream;
 /// Who watches a key is told of what was written to it, and of nothing else.
 mod watch;
 
+/// A cluster: the right node at the first try.
+mod cluster;
+/// The same over asynchronous connections, pools and ports.
+mod connections;
+/// A server that is replaced by one without the module, in the middle.
+mod failover;
+/// A server that answers as Dragonfly does.
+mod standin;
+/// A claim that waits, by the module and without it.
+mod waiting;
+/// The example worker, killed and started again.
+mod worker;
+
+use std::thread;
+
 use libtest_mimic::{Arguments, Trial};
 use wurk_testkit::Binary;
 
@@ -45,7 +60,10 @@ use wurk_testkit::Binary;
 type Test = fn(&Binary);
 
 fn main() {
-    let arguments = Arguments::from_args();
+    let mut arguments = Arguments::from_args();
+    // Most of a test is waiting for servers.
+    let cores = thread::available_parallelism().map_or(2, usize::from);
+    arguments.test_threads.get_or_insert(2 * cores);
     let servers = Binary::all();
     assert!(
         !servers.is_empty(),
@@ -74,6 +92,17 @@ fn main() {
             ("roads_script", roads::the_script_is_taken_next),
             ("roads_own_error", roads::the_callers_own_error_comes_back),
             ("roads_answers", roads::an_answer_is_an_answer),
+            ("connections_async", connections::asynchronous),
+            ("connections_manager", connections::managed),
+            ("connections_pool", connections::pooled),
+            ("waiting_client", waiting::claims_within),
+            ("cluster", cluster::is_asked_at_the_right_node),
+            (
+                "failover_sentinel",
+                failover::by_sentinel_in_the_middle_of_a_drain,
+            ),
+            ("worker_killed", worker::killed_in_the_middle_loses_nothing),
+            ("worker_stopped", worker::stopped_gives_its_jobs_back),
         ];
         let before_modules: &[(&str, Test)] = &[
             ("described_too_old", described::an_older_server_is_refused),
@@ -81,6 +110,17 @@ fn main() {
             ("roads_behind_a_write", roads::behind_a_write_before_7),
             ("roads_own_error", roads::the_callers_own_error_comes_back),
             ("roads_answers", roads::an_answer_is_an_answer),
+            ("connections_async", connections::asynchronous),
+            ("connections_manager", connections::managed),
+            ("connections_pool", connections::pooled),
+            ("waiting_client", waiting::claims_within),
+            ("cluster", cluster::is_asked_at_the_right_node),
+            (
+                "failover_sentinel",
+                failover::by_sentinel_in_the_middle_of_a_drain,
+            ),
+            ("worker_killed", worker::killed_in_the_middle_loses_nothing),
+            ("worker_stopped", worker::stopped_gives_its_jobs_back),
         ];
         let tests = if server.loads_modules() {
             with_module
@@ -95,5 +135,9 @@ fn main() {
             }));
         }
     }
+    trials.push(Trial::test("standin::like_dragonfly", || {
+        standin::loses_no_job();
+        Ok(())
+    }));
     libtest_mimic::run(&arguments, trials).exit();
 }

@@ -5,7 +5,7 @@ use wurk_client::{Claimed, Heartbeat, Queue, Wurk};
 use wurk_testkit::{Binary, Options, Resp, Server};
 
 /// A full server with a job in `q`, and a connection of the `redis` crate.
-fn full_server(options: &Options) -> (Server, Resp, Connection) {
+pub fn full_server(options: &Options) -> (Server, Resp, Connection) {
     let server = options.start();
     let mut con = server.connect();
     con.must("RPUSH q a b c d e");
@@ -16,9 +16,18 @@ fn full_server(options: &Options) -> (Server, Resp, Connection) {
     (server, con, worker)
 }
 
-fn queues() -> [Queue; 1] {
+pub fn queues() -> [Queue; 1] {
     [Queue::new("q", "q:p")]
 }
+
+/// What the tests' process says of itself.
+pub const HEARTBEAT: Heartbeat<'static> = Heartbeat {
+    processes: b"ps",
+    identity: b"id",
+    info: b"i",
+    beat: b"1.5",
+    ttl: Duration::from_millis(59_001),
+};
 
 fn claim<'q>(
     wurk: &Wurk,
@@ -26,25 +35,18 @@ fn claim<'q>(
     queues: &'q [Queue],
     oom: Option<RedisError>,
 ) -> RedisResult<Option<Claimed<'q>>> {
-    let heartbeat = Heartbeat {
-        processes: b"ps",
-        identity: b"id",
-        info: b"i",
-        beat: b"1.5",
-        ttl: Duration::from_millis(59_001),
-    };
-    wurk.claim(con, &heartbeat, queues, oom)
+    wurk.claim(con, &HEARTBEAT, queues, oom)
 }
 
 /// The error that a worker comes with.
-fn own_error() -> RedisError {
+pub fn own_error() -> RedisError {
     redis::make_extension_error(
         "OOM".into(),
         Some("command not allowed, says the worker's own".into()),
     )
 }
 
-fn calls(con: &mut Resp, command: &str) -> u64 {
+pub fn calls(con: &mut Resp, command: &str) -> u64 {
     let stats = con.say("INFO commandstats").to_string();
     let Some((_, stats)) = stats.split_once(&format!("cmdstat_{command}:calls=")) else {
         return 0;

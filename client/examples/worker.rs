@@ -1,0 +1,386 @@
+//! A worker that loses no job: several threads, weighted queues, retries with
+//! back-off, jobs given back at SIGTERM, and a reaper for processes that died.
+//!
+//! It does what a plain worker does, and turns to the client wherever a full
+//! server refuses that. Each job is JSON with `jid` and `queue`; working on it
+//! is appending its `jid` to a file. Jobs are done at least once: a worker that
+//! is killed between working and acknowledging leaves its job to the reaper.
+//!
+//! ```sh
+//! cargo run --example worker -- --queue mail=3 --queue bulk=1 --done done.txt
+//! ```
+
+use std::fs::File;
+use std::io::{self, Write};
+use std::path::PathBuf;
+use std::str::FromStr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::thread;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use clap::Parser;
+use redis::{Client, Connection, RedisError, RedisResult};
+use serde_json::Value;
+use wurk_client::{Claimed, Heartbeat, Info, Process, Queue, Wurk, is_oom};
+
+const PROCESSES: &[u8] = b"processes";
+const RETRY: &[u8] = b"retry";
+const REAPER: &[u8] = b"reaper";
+
+/// A worker that loses no job.
+#[derive(Parser)]
+struct Arguments {
+    /// The server
+    #[arg(long, default_value = "redis://127.0.0.1/")]
+    url: String,
+    /// A queue and its weight
+    #[arg(long = "queue", value_name = "NAME=WEIGHT", required = true)]
+    queues: Vec<Weighted>,
+    /// Jobs worked on at once
+    #[arg(long, default_value_t = 4)]
+    threads: usize,
+    /// The file that a job's jid is appended to when it is done
+    #[arg(long)]
+    done: PathBuf,
+    /// How long a job takes, in milliseconds
+    #[arg(long, default_value_t = 0)]
+    work: u64,
+    /// Of so many jobs one fails; 0 for none
+    #[arg(long, default_value_t = 0)]
+    fail_one_in: u32,
+    /// How long a silent process is taken to be alive, in seconds
+    #[arg(long, default_value_t = 60)]
+    ttl: u64,
+}
+
+#[derive(Clone)]
+struct Weighted {
+    name: String,
+    weight: u32,
+}
+
+impl FromStr for Weighted {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let (name, weight) = text.split_once('=').unwrap_or((text, "1"));
+        let weight = weight
+            .parse()
+            .map_err(|_| format!("{weight} is no weight"))?;
+        Ok(Self {
+            name: name.to_owned(),
+            weight,
+        })
+    }
+}
+
+/// What all threads share.
+struct Shared {
+    arguments: Arguments,
+    client: Client,
+    wurk: Wurk,
+    process: Process,
+    info: String,
+    stop: Arc<AtomicBool>,
+}
+
+fn main() -> io::Result<()> {
+    let arguments = Arguments::parse();
+    let client = Client::open(arguments.url.as_str()).map_err(io::Error::other)?;
+    let process = Process::current();
+    let queues: Vec<_> = arguments
+        .queues
+        .iter()
+        .map(|queue| (queue.name.as_str(), queue.weight))
+        .collect();
+    let info = Info {
+        concurrency: arguments.threads,
+        queues: &queues,
+        ..Info::default()
+    }
+    .json(&process);
+    let stop = Arc::new(AtomicBool::new(false));
+    for signal in [signal_hook::consts::SIGTERM, signal_hook::consts::SIGINT] {
+        signal_hook::flag::register(signal, Arc::clone(&stop))?;
+    }
+    let shared = Shared {
+        arguments,
+        client,
+        wurk: Wurk::new(),
+        process,
+        info,
+        stop,
+    };
+    thread::scope(|scope| {
+        for index in 0..shared.arguments.threads {
+            let shared = &shared;
+            scope.spawn(move || shared.until_stopped(|con| shared.work(con, index)));
+        }
+        scope.spawn(|| shared.until_stopped(|con| shared.keep_house(con)));
+    });
+    // Said goodbye: nobody has to find out. A worker that cannot is reaped.
+    if let Ok(mut con) = shared.client.get_connection() {
+        let identity = shared.process.identity();
+        let _ = redis::pipe()
+            .del(&identity)
+            .srem(PROCESSES, &identity)
+            .exec(&mut con);
+    }
+    Ok(())
+}
+
+impl Shared {
+    /// Runs `part` until the process is to end; after an error with a new
+    /// connection, in a moment.
+    fn until_stopped(&self, part: impl Fn(&mut Connection) -> RedisResult<()>) {
+        while !self.stop.load(Relaxed) {
+            let result = self
+                .client
+                .get_connection()
+                .and_then(|mut con| part(&mut con));
+            if let Err(error) = result {
+                eprintln!("{}: {error}", self.process);
+                self.pause(Duration::from_millis(200));
+            }
+        }
+    }
+
+    /// Sleeps, but not through the end of the process.
+    fn pause(&self, pause: Duration) {
+        let mut left = pause;
+        while !self.stop.load(Relaxed) && !left.is_zero() {
+            let part = left.min(Duration::from_millis(20));
+            thread::sleep(part);
+            left -= part;
+        }
+    }
+
+    fn heartbeat<'a>(&'a self, identity: &'a str, beat: &'a str) -> Heartbeat<'a> {
+        Heartbeat {
+            processes: PROCESSES,
+            identity: identity.as_bytes(),
+            info: self.info.as_bytes(),
+            beat: beat.as_bytes(),
+            ttl: Duration::from_secs(self.arguments.ttl),
+        }
+    }
+
+    /// Claims and works, job by job.
+    fn work(&self, con: &mut Connection, index: usize) -> RedisResult<()> {
+        let mut done = File::options()
+            .create(true)
+            .append(true)
+            .open(&self.arguments.done)?;
+        let queues: Vec<_> = self
+            .arguments
+            .queues
+            .iter()
+            .map(|queue| self.queue(&queue.name, index))
+            .collect();
+        let identity = self.process.identity();
+        // What an earlier connection of this thread had claimed and not finished.
+        for queue in &queues {
+            self.give_back_all(con, queue)?;
+        }
+        while !self.stop.load(Relaxed) {
+            let queues = self.by_weight(&queues);
+            let beat = now().to_string();
+            let heartbeat = self.heartbeat(&identity, &beat);
+            let wait = Duration::from_secs(2);
+            let Some(claimed) = self
+                .wurk
+                .claim_within(con, &heartbeat, &queues, wait, None)?
+            else {
+                continue;
+            };
+            self.pause(Duration::from_millis(self.arguments.work));
+            if self.stop.load(Relaxed) {
+                let Claimed { queue, job } = claimed;
+                self.wurk
+                    .requeue(con, &queue.private, &queue.public, &job, None)?;
+            } else {
+                self.finish(con, &mut done, &claimed)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Does the job, or puts it aside where it fails. It stands somewhere else
+    /// before it is acknowledged.
+    fn finish(
+        &self,
+        con: &mut Connection,
+        done: &mut File,
+        claimed: &Claimed<'_>,
+    ) -> RedisResult<()> {
+        let Claimed { queue, job } = claimed;
+        let parsed: Value = serde_json::from_slice(job).unwrap_or_default();
+        let fails =
+            self.arguments.fail_one_in > 0 && fastrand::u32(..self.arguments.fail_one_in) == 0;
+        if fails {
+            let (again, at) = retry(parsed);
+            let put = redis::cmd("ZADD").arg(RETRY).arg(at).arg(&again).exec(con);
+            rescued(put, |oom| {
+                self.wurk
+                    .zadd(con, RETRY, at, again.as_bytes(), Some(oom))
+                    .map(drop)
+            })?;
+        } else {
+            // In one piece: other threads write to the file as well.
+            let line = format!("{}\n", parsed["jid"].as_str().unwrap_or("no jid"));
+            done.write_all(line.as_bytes())?;
+        }
+        self.wurk.acknowledge(con, &queue.private, job)?;
+        Ok(())
+    }
+
+    /// The heartbeat, due retries, and the jobs of the dead, every second.
+    fn keep_house(&self, con: &mut Connection) -> RedisResult<()> {
+        let identity = self.process.identity();
+        while !self.stop.load(Relaxed) {
+            let beat = now().to_string();
+            let plain = redis::pipe()
+                .hset(&identity, "info", &self.info)
+                .hset(&identity, "beat", &beat)
+                .expire(&identity, i64::try_from(self.arguments.ttl).unwrap_or(60))
+                .sadd(PROCESSES, &identity)
+                .exec(con);
+            // A claim writes the heartbeat, job or none: from a list that nobody
+            // pushes to, it writes just that.
+            let nothing = [self.queue("", usize::MAX)];
+            rescued(plain, |oom| {
+                self.wurk
+                    .claim(con, &self.heartbeat(&identity, &beat), &nothing, Some(oom))
+                    .map(drop)
+            })?;
+            let lock = redis::cmd("SET")
+                .arg(REAPER)
+                .arg(1)
+                .arg(&["NX", "PX", "1000"])
+                .query(con);
+            let second = Duration::from_secs(1);
+            if rescued(lock, |oom| self.wurk.lock(con, REAPER, second, Some(oom)))? {
+                self.promote(con)?;
+                self.reap(con)?;
+            }
+            self.pause(second);
+        }
+        Ok(())
+    }
+
+    /// Pushes the jobs whose retry is due. A full server does not permit that:
+    /// they wait until it does.
+    fn promote(&self, con: &mut Connection) -> RedisResult<()> {
+        let due: Vec<Vec<u8>> = redis::cmd("ZRANGEBYSCORE")
+            .arg(RETRY)
+            .arg("-inf")
+            .arg(now())
+            .query(con)?;
+        for job in due {
+            let parsed: Value = serde_json::from_slice(&job).unwrap_or_default();
+            let name = parsed["queue"].as_str().unwrap_or("default");
+            let name = name.strip_prefix("queue:").unwrap_or(name);
+            match redis::cmd("LPUSH")
+                .arg(format!("queue:{name}"))
+                .arg(&job)
+                .exec(con)
+            {
+                Err(error) if is_oom(&error) => return Ok(()),
+                result => result?,
+            }
+            redis::cmd("ZREM").arg(RETRY).arg(&job).exec(con)?;
+        }
+        Ok(())
+    }
+
+    /// Gives back the jobs of processes whose hash has lapsed.
+    fn reap(&self, con: &mut Connection) -> RedisResult<()> {
+        let processes: Vec<String> = redis::cmd("SMEMBERS").arg(PROCESSES).query(con)?;
+        for dead in processes {
+            if redis::cmd("EXISTS").arg(&dead).query(con)? {
+                continue;
+            }
+            let lists: Vec<String> = redis::cmd("KEYS")
+                .arg(format!("queue:*|{}|*", dead.replace(':', "|")))
+                .query(con)?;
+            for private in lists {
+                let public = private.split('|').next().unwrap_or("").to_owned();
+                self.give_back_all(con, &Queue::new(public, private))?;
+            }
+            redis::cmd("SREM").arg(PROCESSES).arg(&dead).exec(con)?;
+        }
+        Ok(())
+    }
+
+    /// Empties a private list, the job that was claimed last first.
+    fn give_back_all(&self, con: &mut Connection, queue: &Queue) -> RedisResult<()> {
+        let jobs: Vec<Vec<u8>> = redis::cmd("LRANGE")
+            .arg(&queue.private)
+            .arg(0)
+            .arg(-1)
+            .query(con)?;
+        for job in jobs {
+            self.wurk
+                .requeue(con, &queue.private, &queue.public, &job, None)?;
+        }
+        Ok(())
+    }
+
+    fn queue(&self, name: &str, index: usize) -> Queue {
+        let public = format!("queue:{name}");
+        let private = self.process.private_list(public.as_bytes(), index);
+        Queue::new(public, private)
+    }
+
+    /// All queues in an order drawn by their weights.
+    fn by_weight(&self, queues: &[Queue]) -> Vec<Queue> {
+        let mut left: Vec<_> = queues
+            .iter()
+            .zip(
+                self.arguments
+                    .queues
+                    .iter()
+                    .map(|queue| queue.weight.max(1)),
+            )
+            .collect();
+        let mut order = Vec::with_capacity(queues.len());
+        while !left.is_empty() {
+            let total: u32 = left.iter().map(|(_, weight)| weight).sum();
+            let mut drawn = fastrand::u32(..total);
+            let at = left.iter().position(|(_, weight)| {
+                let hit = drawn < *weight;
+                drawn = drawn.saturating_sub(*weight);
+                hit
+            });
+            order.push(left.remove(at.unwrap_or(0)).0.clone());
+        }
+        order
+    }
+}
+
+/// The job with one more try counted, and when that is due: later each time.
+fn retry(mut job: Value) -> (String, f64) {
+    let count = job["retry_count"].as_u64().unwrap_or(0) + 1;
+    job["retry_count"] = count.into();
+    (job.to_string(), now() + (count * count) as f64)
+}
+
+/// The result of a plain call, or what the client makes of it where the server
+/// is full.
+fn rescued<T>(
+    plain: RedisResult<T>,
+    call: impl FnOnce(RedisError) -> RedisResult<T>,
+) -> RedisResult<T> {
+    match plain {
+        Err(error) if is_oom(&error) => call(error),
+        result => result,
+    }
+}
+
+fn now() -> f64 {
+    SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .unwrap_or_default()
+        .as_secs_f64()
+}

@@ -1,0 +1,85 @@
+use std::thread;
+use std::time::{Duration, Instant};
+
+use wurk_client::Wurk;
+use wurk_testkit::Binary;
+
+use crate::door::{DOORS, Door};
+use crate::roads::{HEARTBEAT, calls, full_server, own_error, queues};
+
+pub fn claims_within(binary: &Binary) {
+    for door in DOORS {
+        if door == Door::Module && !binary.loads_modules() {
+            continue;
+        }
+        let (server, mut con, mut worker) = full_server(&door.options(binary));
+        let (wurk, queues) = (Wurk::new(), queues());
+        let mut claim = |wait: u64| {
+            let began = Instant::now();
+            let wait = Duration::from_millis(wait);
+            let claimed =
+                wurk.claim_within(&mut worker, &HEARTBEAT, &queues, wait, Some(own_error()));
+            (
+                claimed.expect("a claim").map(|claimed| claimed.job),
+                began.elapsed(),
+            )
+        };
+        // What is there is taken at once, also where there is no time.
+        assert_eq!(
+            claim(60_000).0.as_deref(),
+            Some(b"e".as_slice()),
+            "{door:?}"
+        );
+        assert_eq!(claim(0).0.as_deref(), Some(b"d".as_slice()), "{door:?}");
+        con.must("DEL q");
+        assert_eq!(claim(0).0, None, "{door:?}");
+        // It waits as long as it is told, more than one slice, and not without end.
+        let (job, took) = claim(600);
+        assert!(
+            job.is_none() && took >= Duration::from_millis(600),
+            "{door:?}: {took:?}"
+        );
+        let beat = con.say("HGET id beat").to_string();
+        assert!(
+            beat.len() > 15 && beat.contains('.'),
+            "{door:?}: {beat} is no new heartbeat"
+        );
+        // A job that comes is taken.
+        let mut pusher = server.connect();
+        pusher.must("CONFIG SET maxmemory 0");
+        let pushed = thread::spawn(move || {
+            thread::sleep(Duration::from_millis(300));
+            pusher.must("LPUSH q late");
+        });
+        assert_eq!(
+            claim(60_000).0.as_deref(),
+            Some(b"late".as_slice()),
+            "{door:?}"
+        );
+        pushed.join().expect("a push");
+        assert_eq!(
+            con.say("LRANGE q:p 0 0").to_string(),
+            r#"["late"]"#,
+            "{door:?}"
+        );
+        assert_eq!(
+            calls(&mut con, "wurk.bclaim") > 0,
+            door == Door::Module,
+            "{door:?}"
+        );
+        // Without queues it waits, and sends nothing.
+        con.must("CONFIG RESETSTAT");
+        let (began, wait) = (Instant::now(), Duration::from_millis(50));
+        assert_eq!(
+            wurk.claim_within(&mut worker, &HEARTBEAT, &[], wait, None)
+                .expect("no queues"),
+            None
+        );
+        assert!(began.elapsed() >= wait, "{door:?}");
+        assert_eq!(
+            calls(&mut con, "eval") + calls(&mut con, "wurk.bclaim"),
+            0,
+            "{door:?}"
+        );
+    }
+}

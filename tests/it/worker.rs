@@ -1,0 +1,193 @@
+use std::collections::HashSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::thread;
+use std::time::Duration;
+
+use tempfile::TempDir;
+use wurk_testkit::{Binary, Options, Resp, Server};
+
+use crate::stream::wait_until;
+
+const JOBS: usize = 2_000;
+
+/// A worker program, killed at the end of its scope.
+struct Worker(Child);
+
+impl Worker {
+    fn start(server: &Server, done: &Path, more: &[&str]) -> Self {
+        let child = Command::new(program())
+            .args([
+                "--url",
+                &server.url(),
+                "--queue",
+                "mail=3",
+                "--queue",
+                "bulk=1",
+                "--done",
+            ])
+            .arg(done)
+            .args(["--ttl", "2"])
+            .args(more)
+            .stderr(Stdio::null())
+            .spawn();
+        Self(child.expect("a worker"))
+    }
+
+    fn terminate(&mut self) {
+        let id = self.0.id().to_string();
+        assert!(
+            Command::new("kill")
+                .args(["-TERM", &id])
+                .status()
+                .expect("kill")
+                .success()
+        );
+        assert!(
+            self.0.wait().expect("an end").success(),
+            "a worker ends well"
+        );
+    }
+}
+
+impl Drop for Worker {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// The example, which cargo builds beside the tests.
+fn program() -> PathBuf {
+    let here = std::env::current_exe().expect("the path of this program");
+    let program = here
+        .ancestors()
+        .nth(2)
+        .map(|folder| folder.join("examples/worker"));
+    program
+        .filter(|program| program.exists())
+        .expect("no example: run 'cargo build -p wurk-client --examples'")
+}
+
+/// A full server with jobs in two queues.
+fn full_server(binary: &Binary) -> (Server, Resp, HashSet<String>) {
+    let mut options = Options::new(binary);
+    if binary.loads_modules() {
+        options = options.module();
+    }
+    let server = options.start();
+    let mut con = server.connect();
+    let mut pushed = HashSet::new();
+    for number in 0..JOBS {
+        let queue = ["mail", "bulk"][number % 2];
+        con.call(&[
+            "LPUSH",
+            &format!("queue:{queue}"),
+            &format!(r#"{{"jid":"{number}","queue":"{queue}"}}"#),
+        ]);
+        pushed.insert(number.to_string());
+    }
+    con.must("CONFIG SET maxmemory 1");
+    (server, con, pushed)
+}
+
+fn done(file: &Path) -> Vec<String> {
+    fs::read_to_string(file)
+        .unwrap_or_default()
+        .lines()
+        .map(str::to_owned)
+        .collect()
+}
+
+/// The jobs that stand in a key of the server, by jid.
+fn standing(con: &mut Resp) -> Vec<String> {
+    let mut jobs = Vec::new();
+    for key in con.say("KEYS *").items() {
+        let key = key.bytes().expect("a key").to_vec();
+        let kind = con.call(&[b"TYPE".as_slice(), &key]).to_string();
+        let members = match kind.as_str() {
+            "list" => con.call(&[b"LRANGE".as_slice(), &key, b"0", b"-1"]),
+            "zset" => con.call(&[b"ZRANGE".as_slice(), &key, b"0", b"-1"]),
+            _ => continue,
+        };
+        for job in members.items() {
+            let job: serde_json::Value =
+                serde_json::from_slice(job.bytes().expect("a job")).expect("JSON");
+            jobs.push(job["jid"].as_str().expect("a jid").to_owned());
+        }
+    }
+    jobs
+}
+
+pub fn killed_in_the_middle_loses_nothing(binary: &Binary) {
+    let (server, mut con, pushed) = full_server(binary);
+    let folder = TempDir::new().expect("a folder");
+    let file = folder.path().join("done");
+    // Killed with SIGKILL three times, with jobs in flight.
+    for part in 1..=3 {
+        let mut worker = Worker::start(&server, &file, &["--work", "1", "--fail-one-in", "20"]);
+        wait_until("a part of the jobs is done", || {
+            done(&file).len() > part * JOBS / 5
+        });
+        worker.0.kill().expect("a kill");
+        worker.0.wait().expect("an end");
+        let found: HashSet<_> = standing(&mut con).into_iter().chain(done(&file)).collect();
+        assert_eq!(
+            found, pushed,
+            "after kill {part} every job is done or stands somewhere"
+        );
+    }
+    // The last one finishes, the jobs of the dead among the rest.
+    let mut worker = Worker::start(&server, &file, &[]);
+    wait_until("all is done but what waits for a retry", || {
+        let standing = standing(&mut con);
+        let retry = con.say("ZCARD retry").integer().unwrap_or(0);
+        standing.len() as i64 == retry
+    });
+    worker.terminate();
+    let found: HashSet<_> = standing(&mut con).into_iter().chain(done(&file)).collect();
+    assert_eq!(found, pushed);
+    // At least once, and not much more: a job in each thread at each kill.
+    let twice = done(&file).len() + standing(&mut con).len() - pushed.len();
+    assert!(twice <= 3 * 4, "{twice} jobs twice");
+    assert!(
+        con.say("ZCARD retry").integer() > Some(0),
+        "some have failed"
+    );
+}
+
+pub fn stopped_gives_its_jobs_back(binary: &Binary) {
+    let (server, mut con, pushed) = full_server(binary);
+    let folder = TempDir::new().expect("a folder");
+    let file = folder.path().join("done");
+    let mut worker = Worker::start(&server, &file, &["--work", "60000"]);
+    let in_flight = |con: &mut Resp| con.say("KEYS queue:*|*").items().len();
+    wait_until("each thread has a job", || {
+        let lists = con.say("KEYS queue:*|*");
+        let lengths = lists.items().iter().map(|list| {
+            con.call(&[b"LLEN".as_slice(), list.bytes().expect("a key")])
+                .integer()
+                .unwrap_or(0)
+        });
+        lengths.sum::<i64>() == 4
+    });
+    // A live worker is not reaped, however long its jobs take.
+    let mut other = Worker::start(&server, &file, &["--work", "60000", "--threads", "1"]);
+    thread::sleep(Duration::from_millis(4_500));
+    assert!(
+        con.say("SCARD processes").integer() == Some(2),
+        "both are known to be alive"
+    );
+    assert!(in_flight(&mut con) >= 2 && done(&file).is_empty());
+    let standing_now = standing(&mut con).len();
+    assert_eq!(standing_now, JOBS);
+    worker.terminate();
+    other.terminate();
+    assert_eq!(in_flight(&mut con), 0, "given back");
+    assert_eq!(
+        standing(&mut con).into_iter().collect::<HashSet<_>>(),
+        pushed
+    );
+    assert_eq!(con.say("EXISTS processes").integer(), Some(0), "and gone");
+}
