@@ -142,6 +142,14 @@ impl Resp {
         self.reader.get_mut().write_all(&wire)
     }
 
+    /// Sends bytes as they are: commands that were packed before.
+    ///
+    /// # Errors
+    /// Where the connection fails.
+    pub fn send_raw(&mut self, wire: &[u8]) -> io::Result<()> {
+        self.reader.get_mut().write_all(wire)
+    }
+
     /// Reads one reply, or a push.
     ///
     /// # Errors

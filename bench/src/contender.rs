@@ -1,0 +1,126 @@
+//! All that a claim could be done by, and the floor under it.
+
+use wurk_client::{CLAIM, LOCK, REQUEUE, Script, ZADD};
+use wurk_testkit::Resp;
+
+/// A way to do it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Contender {
+    /// `EXISTS` with the same arguments: what they cost without any work.
+    Exists,
+    /// One bare `LMOVE`: no heartbeat, one queue.
+    Lmove,
+    Wurk,
+    /// `WURK.BCLAIM` with a job there.
+    Bclaim,
+    Eval,
+    Evalsha,
+    Fcall,
+    /// `HSET`, `EXPIRE` and an `LMOVE` for each queue, sent together.
+    Plain,
+}
+
+impl Contender {
+    pub(crate) const CLAIMS: [Self; 8] = [
+        Self::Exists,
+        Self::Lmove,
+        Self::Wurk,
+        Self::Bclaim,
+        Self::Eval,
+        Self::Evalsha,
+        Self::Fcall,
+        Self::Plain,
+    ];
+    /// For the other commands.
+    pub(crate) const CALLS: [Self; 4] = [Self::Wurk, Self::Eval, Self::Evalsha, Self::Fcall];
+
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Exists => "EXISTS",
+            Self::Lmove => "LMOVE",
+            Self::Wurk => "WURK.CLAIM",
+            Self::Bclaim => "WURK.BCLAIM",
+            Self::Eval => "EVAL",
+            Self::Evalsha => "EVALSHA",
+            Self::Fcall => "FCALL",
+            Self::Plain => "plain commands",
+        }
+    }
+
+    /// The commands of one call of `script`'s command, by this way.
+    pub(crate) fn call(
+        self,
+        script: &Script,
+        keys: &[Vec<u8>],
+        args: &[Vec<u8>],
+    ) -> Vec<Vec<Vec<u8>>> {
+        let all = || keys.iter().chain(args).cloned();
+        let with = |words: Vec<Vec<u8>>| vec![words.into_iter().chain(all()).collect()];
+        let count = keys.len().to_string().into_bytes();
+        match self {
+            Self::Exists => with(vec![b"EXISTS".to_vec()]),
+            Self::Wurk => with(vec![script.command.into()]),
+            Self::Bclaim => {
+                let mut call = with(vec![b"WURK.BCLAIM".to_vec()]);
+                call.iter_mut()
+                    .for_each(|command: &mut Vec<Vec<u8>>| command.push(b"1".to_vec()));
+                call
+            }
+            Self::Eval => with(vec![b"EVAL".to_vec(), script.text.into(), count]),
+            Self::Evalsha => with(vec![b"EVALSHA".to_vec(), sha(script).into(), count]),
+            Self::Fcall => with(vec![b"FCALL".to_vec(), function(script).into(), count]),
+            Self::Lmove => vec![lmove(&keys[keys.len() - 2..])],
+            Self::Plain => {
+                let field = |name: &[u8], value: &[u8]| {
+                    [b"HSET", keys[1].as_slice(), name, value]
+                        .map(<[u8]>::to_vec)
+                        .to_vec()
+                };
+                let expire = [b"EXPIRE", keys[1].as_slice(), args[2].as_slice()]
+                    .map(<[u8]>::to_vec)
+                    .to_vec();
+                let moves = keys[2..].chunks(2).map(lmove);
+                [field(b"beat", &args[1]), expire]
+                    .into_iter()
+                    .chain(moves)
+                    .collect()
+            }
+        }
+    }
+}
+
+fn lmove(pair: &[Vec<u8>]) -> Vec<Vec<u8>> {
+    [
+        b"LMOVE",
+        pair[0].as_slice(),
+        pair[1].as_slice(),
+        b"RIGHT",
+        b"LEFT",
+    ]
+    .map(<[u8]>::to_vec)
+    .to_vec()
+}
+
+/// Loads the scripts and the functions.
+pub(crate) fn prepare(con: &mut Resp) {
+    let mut library = String::from("#!lua name=wurk\n");
+    for script in [&CLAIM, &REQUEUE, &LOCK, &ZADD] {
+        con.call(&["SCRIPT", "LOAD", script.text]);
+        let (_, body) = script.text.split_once('\n').unwrap_or(("", script.text));
+        library += &format!(
+            "redis.register_function{{function_name='{}', flags={{'allow-oom'}}, callback=function(KEYS, ARGV)\n{body}\nend}}\n",
+            function(script)
+        );
+    }
+    let loaded = con.call(&["FUNCTION", "LOAD", "REPLACE", &library]);
+    assert!(loaded.error().is_none(), "{loaded}");
+}
+
+fn function(script: &Script) -> String {
+    script.command.to_lowercase().replace('.', "_")
+}
+
+/// The digest that names a script.
+fn sha(script: &Script) -> String {
+    sha1_smol::Sha1::from(script.text).digest().to_string()
+}

@@ -1,0 +1,133 @@
+//! The server's time per call.
+
+use wurk_client::{CLAIM, Script};
+use wurk_testkit::{Options, Reply, Resp, Server};
+
+use crate::contender::{self, Contender};
+
+/// Calls that are sent together.
+const BATCH: usize = 16;
+
+/// A server to ask, and a connection to it.
+pub(crate) struct Bench {
+    pub(crate) server: Server,
+    pub(crate) con: Resp,
+}
+
+/// What stands on the server before a round, and what is called.
+#[derive(Clone)]
+pub(crate) struct Scene {
+    pub(crate) script: &'static Script,
+    pub(crate) keys: Vec<Vec<u8>>,
+    pub(crate) args: Vec<Vec<u8>>,
+    /// The list that is filled with jobs, how many, and of how many bytes.
+    pub(crate) fill: Option<(Vec<u8>, usize, usize)>,
+    /// Jobs that stand in the private list of that one.
+    pub(crate) private: usize,
+}
+
+impl Scene {
+    /// A claim over `queues` queues, of which only the last holds jobs.
+    pub(crate) fn claim(queues: usize, jobs: usize, size: usize) -> Self {
+        let mut keys = vec![b"processes".to_vec(), b"host:4711:0f3a77b2c1d".to_vec()];
+        for queue in 0..queues {
+            keys.push(format!("queue:name-{queue}").into_bytes());
+            keys.push(format!("queue:name-{queue}|host|4711|0f3a77b2c1d|0").into_bytes());
+        }
+        let public = keys[keys.len() - 2].clone();
+        Self {
+            script: &CLAIM,
+            keys,
+            args: ["{\"pid\":4711}", "1700000000.123456", "60"]
+                .map(|arg| arg.as_bytes().to_vec())
+                .into(),
+            fill: Some((public, jobs, size)),
+            private: 0,
+        }
+    }
+}
+
+impl Bench {
+    pub(crate) fn start(options: &Options) -> Self {
+        let server = options.start();
+        let mut con = server.connect();
+        contender::prepare(&mut con);
+        Self { server, con }
+    }
+
+    /// Sets the scene, calls `calls` times, and returns the microseconds of the
+    /// server's time for one.
+    pub(crate) fn round(&mut self, scene: &Scene, contender: Contender, calls: usize) -> f64 {
+        self.con.must("FLUSHALL");
+        let identity =
+            String::from_utf8_lossy(&scene.keys[scene.keys.len().min(2) - 1]).into_owned();
+        if scene.keys.len() > 3 {
+            self.con
+                .call(&["HSET", &identity, "info", "{}", "beat", "1"]);
+            self.con.call(&["SADD", "processes", &identity]);
+        }
+        if let Some((list, jobs, size)) = &scene.fill {
+            self.push(list, calls + jobs, *size);
+            let private = scene.keys.last().cloned().unwrap_or_default();
+            self.push(&private, scene.private, *size);
+        }
+        let commands = contender.call(scene.script, &scene.keys, &scene.args);
+        let wire = pack(&commands, BATCH);
+        let before = self.cpu();
+        for _ in 0..calls / BATCH {
+            self.con.send_raw(&wire).expect("a server");
+            for _ in 0..BATCH * commands.len() {
+                let reply = self.con.read().expect("a reply");
+                assert!(
+                    !matches!(reply, Reply::Error(_)),
+                    "{}: {reply}",
+                    contender.name()
+                );
+            }
+        }
+        (self.cpu() - before) * 1e6 / calls as f64
+    }
+
+    fn push(&mut self, list: &[u8], jobs: usize, size: usize) {
+        let job = vec![b'j'; size];
+        let together = (1 << 20) / size.max(1);
+        let mut left = jobs;
+        while left > 0 {
+            let now = left.min(together.clamp(1, 1_000));
+            let command = [b"RPUSH".as_slice(), list]
+                .into_iter()
+                .chain(std::iter::repeat_n(job.as_slice(), now));
+            self.con.call(&command.collect::<Vec<_>>());
+            left -= now;
+        }
+    }
+
+    /// Seconds that the server's main thread has run.
+    pub(crate) fn cpu(&mut self) -> f64 {
+        let info = self.con.say("INFO cpu");
+        let info = String::from_utf8_lossy(info.bytes().unwrap_or_default()).into_owned();
+        let field = |name: &str| -> f64 {
+            let line = info
+                .lines()
+                .find_map(|line| line.strip_prefix(name)?.strip_prefix(':'));
+            line.and_then(|value| value.trim().parse().ok())
+                .unwrap_or(0.0)
+        };
+        field("used_cpu_user_main_thread") + field("used_cpu_sys_main_thread")
+    }
+}
+
+/// The bytes of `commands`, `times` over.
+pub(crate) fn pack(commands: &[Vec<Vec<u8>>], times: usize) -> Vec<u8> {
+    let one: Vec<u8> = commands
+        .iter()
+        .flat_map(|command| redis::pack_command(command))
+        .collect();
+    one.repeat(times)
+}
+
+/// The middle one.
+pub(crate) fn median(values: &mut [f64]) -> f64 {
+    values.sort_by(f64::total_cmp);
+    values.get(values.len() / 2).copied().unwrap_or(f64::NAN)
+}
