@@ -2,7 +2,7 @@
 
 use crate::heartbeat::Heartbeat;
 use crate::server::{
-    About, Access, Answer, Arg, Argument, Command, Ctx, Keys, Kind, Outcome, Refusal, words,
+    About, Access, Answer, Arg, Argument, Command, Ctx, Job, Keys, Kind, Outcome, Refusal, words,
 };
 
 /// `WURK.CLAIM processes identity public private [public private ...] info beat ttl`
@@ -94,20 +94,26 @@ impl<'a> Request<'a> {
     }
 
     /// Checks all that can be checked before the first write.
-    pub(crate) fn heartbeat(&self, ctx: &Ctx) -> Result<Heartbeat<'a>, Refusal> {
+    pub(crate) fn heartbeat<'c>(&self, ctx: &'c Ctx) -> Result<Heartbeat<'a, 'c>, Refusal> {
         Heartbeat::checked(ctx, self.processes, self.identity, self.info, self.ttl)
     }
 
     /// Moves one job of the first pair whose public list holds one.
     pub(crate) fn take(&self, ctx: &Ctx) -> Outcome {
         for (number, [public, private]) in (1..).zip(self.pairs) {
-            // A look costs a tenth of a call, and most lists of most claims are empty.
+            // A look is cheaper than opening to write, and most lists of most
+            // claims are empty.
             if ctx.look(*public) == Kind::Absent {
                 continue;
             }
-            let lists_and_ends = [*public, *private, words::right(), words::left()];
-            let job = ctx.call(c"LMOVE", &lists_and_ends).ok()?;
-            if !job.is_nil() {
+            let job = if public.bytes() == private.bytes() {
+                // One list turned round: two open keys must not be the same.
+                let lists_and_ends = [*public, *private, words::right(), words::left()];
+                Some(Job::Reply(ctx.call(c"LMOVE", &lists_and_ends).ok()?))
+            } else {
+                ctx.move_tail_to_head(*public, *private)?.map(Job::Text)
+            };
+            if let Some(job) = job {
                 return Ok(Answer::Job { number, job });
             }
         }

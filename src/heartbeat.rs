@@ -5,23 +5,23 @@
 //! running, and its supervisor sees it stand still: the claim writes it instead.
 
 use crate::expiry;
-use crate::server::{Arg, Ctx, Kind, Refusal, words};
+use crate::server::{Arg, Ctx, Key, Kind, Refusal, words};
 
 /// A heartbeat that nothing stands against: all checks are done.
-pub(crate) struct Heartbeat<'a> {
+pub(crate) struct Heartbeat<'a, 'c> {
     processes: Arg<'a>,
     identity: Arg<'a>,
     info: Arg<'a>,
     expires_at: i64,
-    /// The hash stands already, and keeps its `info`.
-    known: bool,
+    /// The open hash of a process that is known, which keeps its `info`.
+    known: Option<Key<'c>>,
 }
 
-impl<'a> Heartbeat<'a> {
+impl<'a, 'c> Heartbeat<'a, 'c> {
     /// Checks all that a heartbeat needs, and writes nothing: `ttl` in seconds,
     /// a set or nothing at `processes`, a hash or nothing at `identity`.
     pub(crate) fn checked(
-        ctx: &Ctx,
+        ctx: &'c Ctx,
         processes: Arg<'a>,
         identity: Arg<'a>,
         info: Arg<'a>,
@@ -29,14 +29,22 @@ impl<'a> Heartbeat<'a> {
     ) -> Result<Self, Refusal> {
         let ttl = ttl.integer().ok_or(Refusal::NotAnInteger)?;
         let expires_at = expiry::in_seconds(ttl, ctx.now()).ok_or(Refusal::InvalidExpire)?;
-        let known = match (ctx.kind(processes), ctx.kind(identity)) {
-            (Kind::Set | Kind::Absent, Kind::Hash) => true,
-            // One key cannot become both the hash and the set.
-            (Kind::Set | Kind::Absent, Kind::Absent) if processes.bytes() != identity.bytes() => {
-                false
+        let set = ctx.kind(processes);
+        let hash = ctx.open(identity);
+        let known = match hash.kind() {
+            Kind::Hash => Some(hash),
+            // Asked again as `TYPE` asks: a miss is told to who listens.
+            Kind::Absent => {
+                ctx.kind(identity);
+                None
             }
             _ => return Err(Refusal::WrongType),
         };
+        // One key cannot become both the hash and the set.
+        let possible = known.is_some() || processes.bytes() != identity.bytes();
+        if !possible || !matches!(set, Kind::Set | Kind::Absent) {
+            return Err(Refusal::WrongType);
+        }
         Ok(Self {
             processes,
             identity,
@@ -49,13 +57,17 @@ impl<'a> Heartbeat<'a> {
     /// `HSET identity info <info>` and `SADD processes identity` for a process
     /// that is not known yet; for every one `HSET identity beat <beat>` and
     /// `EXPIRE identity <ttl>`.
-    pub(crate) fn write(&self, ctx: &Ctx, beat: Arg) -> Result<(), Refusal> {
-        if !self.known {
-            ctx.call(c"HSET", &[self.identity, words::info(), self.info])
-                .ok()?;
-            ctx.call(c"SADD", &[self.processes, self.identity]).ok()?;
-        }
-        ctx.set_field_and_expiry(self.identity, words::beat(), beat, self.expires_at);
+    pub(crate) fn write(self, ctx: &Ctx, beat: Arg) -> Result<(), Refusal> {
+        let hash = match self.known {
+            Some(hash) => hash,
+            None => {
+                ctx.call(c"HSET", &[self.identity, words::info(), self.info])
+                    .ok()?;
+                ctx.call(c"SADD", &[self.processes, self.identity]).ok()?;
+                ctx.open(self.identity)
+            }
+        };
+        ctx.set_field_and_expiry(hash, self.identity, words::beat(), beat, self.expires_at);
         Ok(())
     }
 }

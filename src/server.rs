@@ -14,6 +14,7 @@ mod arg;
 mod call;
 mod command;
 mod ctx;
+mod key;
 mod load;
 mod outcome;
 mod wait;
@@ -21,7 +22,8 @@ pub(crate) mod words;
 
 pub(crate) use arg::{Arg, Number};
 pub(crate) use command::{About, Access, Argument, Command, Keys, Registration, command};
-pub(crate) use ctx::{Ctx, Kind};
+pub(crate) use ctx::Ctx;
+pub(crate) use key::{Key, Kind};
 pub(crate) use load::{VERSION, load, refuse_to_unload};
-pub(crate) use outcome::{Answer, Outcome, Refusal};
+pub(crate) use outcome::{Answer, Job, Outcome, Refusal};
 pub(crate) use wait::Waits;

@@ -40,6 +40,8 @@ needed! {
     RedisModule_GetServerInfo
     RedisModule_HashSet
     RedisModule_KeyType
+    RedisModule_ListPop
+    RedisModule_ListPush
     RedisModule_Milliseconds
     RedisModule_NotifyKeyspaceEvent
     RedisModule_OpenKey
@@ -50,6 +52,7 @@ needed! {
     RedisModule_ReplyWithLongLong
     RedisModule_ReplyWithNull
     RedisModule_ReplyWithSimpleString
+    RedisModule_ReplyWithString
     RedisModule_ServerInfoGetFieldC
     RedisModule_SetAbsExpire
     RedisModule_SetCommandInfo

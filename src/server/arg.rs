@@ -2,7 +2,7 @@
 
 use std::ffi::c_int;
 use std::marker::PhantomData;
-use std::ptr::NonNull;
+use std::ptr::{self, NonNull};
 use std::slice;
 
 use redis_module::raw::{self, RedisModuleString};
@@ -82,6 +82,29 @@ impl<'a> Arg<'a> {
         } else {
             past_a_double(std::str::from_utf8(self.bytes()).unwrap_or_default())
         }
+    }
+}
+
+/// A string that is the module's to free. Freed at the end of its scope.
+pub(crate) struct Text(NonNull<RedisModuleString>);
+
+impl Text {
+    /// # Safety
+    /// Nobody else frees `string`, and no context does so by itself.
+    pub(super) unsafe fn new(string: NonNull<RedisModuleString>) -> Self {
+        Self(string)
+    }
+
+    pub(crate) fn arg(&self) -> Arg<'_> {
+        // SAFETY: valid for as long as `self` is.
+        unsafe { Arg::new(self.0) }
+    }
+}
+
+impl Drop for Text {
+    fn drop(&mut self) {
+        // SAFETY: freed once; whoever else keeps it has counted himself.
+        unsafe { api!(RedisModule_FreeString(ptr::null_mut(), self.0.as_ptr())) }
     }
 }
 

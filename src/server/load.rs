@@ -5,7 +5,7 @@ use std::ffi::{CStr, CString, c_int};
 use redis_module::{Context, RedisString, Status, raw};
 
 use super::api::{self, api};
-use super::{Registration, command, ctx, words};
+use super::{Registration, command, key, words};
 
 /// The crate's version as `MODULE LIST` shows it: 1.2.3 is 10203.
 pub(crate) const VERSION: c_int = match version() {
@@ -89,7 +89,7 @@ fn try_load(
             NO_IMPLICIT_SIGNAL_MODIFIED
         ))
     };
-    ctx::choose_how_to_look();
+    key::choose_how_to_look();
     words::make();
     for registration in commands {
         command::register(context.ctx.cast(), registration)

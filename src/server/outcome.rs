@@ -3,6 +3,7 @@
 use std::ffi::{CStr, CString};
 
 use super::api::api;
+use super::arg::Text;
 use super::call::Reply;
 use super::{About, Ctx};
 
@@ -18,10 +19,16 @@ pub(crate) enum Answer {
     /// `[number, job]`.
     Job {
         number: i64,
-        job: Reply,
+        job: Job,
     },
     /// Nothing yet: the client waits.
     Waiting,
+}
+
+/// A job, as it came out of the server.
+pub(crate) enum Job {
+    Text(Text),
+    Reply(Reply),
 }
 
 /// An error reply.
@@ -69,7 +76,14 @@ impl Ctx<'_> {
                 Answer::Job { number, job } => {
                     api!(RedisModule_ReplyWithArray(self.raw, 2));
                     api!(RedisModule_ReplyWithLongLong(self.raw, number));
-                    api!(RedisModule_ReplyWithCallReply(self.raw, job.pointer()))
+                    match job {
+                        Job::Text(text) => {
+                            api!(RedisModule_ReplyWithString(self.raw, text.arg().pointer()))
+                        }
+                        Job::Reply(reply) => {
+                            api!(RedisModule_ReplyWithCallReply(self.raw, reply.pointer()))
+                        }
+                    }
                 }
             };
         }

@@ -7,7 +7,6 @@
 
 use std::ffi::{c_int, c_void};
 use std::ptr::{self, NonNull};
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use redis_module::raw::{self, RedisModuleCtx, RedisModuleString};
 
@@ -20,24 +19,6 @@ pub(crate) trait Waits: Command {
     /// this client, which waits on. The server will not ask again before the
     /// key is created anew, so `None` is wrong while there is a job for it.
     fn woken(ctx: &Ctx, args: &[Arg]) -> Option<Outcome>;
-}
-
-/// A string that the module has made. Freed at the end of its scope.
-pub(crate) struct Text(NonNull<RedisModuleString>);
-
-impl Text {
-    pub(crate) fn arg(&self) -> Arg<'_> {
-        // SAFETY: valid for as long as `self` is.
-        unsafe { Arg::new(self.0) }
-    }
-}
-
-impl Drop for Text {
-    fn drop(&mut self) {
-        // SAFETY: made without a context, freed once; whoever else keeps it has
-        // counted himself.
-        unsafe { api!(RedisModule_FreeString(ptr::null_mut(), self.0.as_ptr())) }
-    }
 }
 
 impl Ctx<'_> {
@@ -86,22 +67,6 @@ impl Ctx<'_> {
             let key = api!(RedisModule_GetBlockedClientReadyKey(self.raw));
             NonNull::new(key).map(|key| Arg::new(key))
         }
-    }
-
-    /// The server's clock as text: seconds since 1970, with microseconds.
-    pub(crate) fn clock(&self) -> Text {
-        let now = SystemTime::now()
-            .duration_since(UNIX_EPOCH)
-            .unwrap_or_default();
-        let text = format!("{}.{:06}", now.as_secs(), now.subsec_micros());
-        // SAFETY: the text is copied; the server makes a string or ends.
-        Text(unsafe {
-            NonNull::new_unchecked(api!(RedisModule_CreateString(
-                ptr::null_mut(),
-                text.as_ptr().cast(),
-                text.len()
-            )))
-        })
     }
 }
 

@@ -3,6 +3,7 @@
 use std::fs::{self, File};
 use std::io::{self, Read, Seek, SeekFrom};
 use std::net::TcpListener;
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::thread;
@@ -136,6 +137,7 @@ impl Options {
                 .arg(binary::module())
                 .args(arguments);
         }
+        end_with_us(&mut command);
         let child = command
             .args(&self.arguments)
             .current_dir(path)
@@ -326,6 +328,22 @@ impl Server {
             let _ = log.read_to_end(&mut end);
         }
         String::from_utf8_lossy(&end).into_owned()
+    }
+}
+
+/// Has the server end where this program ends without a word: killed, or out of
+/// a place to print to.
+#[allow(unsafe_code)]
+fn end_with_us(command: &mut Command) {
+    // SAFETY: between fork and exec only one system call is made, which touches
+    // no memory.
+    unsafe {
+        command.pre_exec(
+            || match libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) {
+                0 => Ok(()),
+                _ => Err(io::Error::last_os_error()),
+            },
+        );
     }
 }
 

@@ -1,0 +1,221 @@
+//! Keys that are open, and what is written to them directly.
+//!
+//! Writing through an open key is several times cheaper than a call of the
+//! command. What the command would have said besides is said here, after the
+//! key is closed, since whoever listens may do what he likes with it: the touch
+//! for `WATCH`, the keyspace events, the stream to replicas and the AOF.
+
+use std::ffi::{CStr, c_int};
+use std::marker::PhantomData;
+use std::ptr::{self, NonNull};
+use std::sync::atomic::{AtomicI32, Ordering::Relaxed};
+
+use redis_module::raw::{self, RedisModuleKey, RedisModuleString};
+
+use super::api::api;
+use super::arg::Text;
+use super::{Arg, Ctx, Refusal, words};
+
+/// What stands at a key, as far as a command cares.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// Nothing, or something that has expired.
+    Absent,
+    Hash,
+    List,
+    Set,
+    /// A value of any other type.
+    Other,
+}
+
+/// Reads without counting as a use of the key, as `TYPE` and `EXISTS` do.
+const READ: c_int = (raw::REDISMODULE_READ | raw::REDISMODULE_OPEN_KEY_NOTOUCH) as c_int;
+/// Opens for writing; a key that is not there is no miss.
+const WRITE: c_int = raw::REDISMODULE_WRITE as c_int;
+/// As [`READ`], and a key that is not there is no miss, as in `LMOVE`.
+const READ_SILENTLY: c_int =
+    READ | (raw::REDISMODULE_OPEN_KEY_NONOTIFY | raw::REDISMODULE_OPEN_KEY_NOSTATS) as c_int;
+/// What does the same on a server that has no such modes.
+const WRITE_SILENTLY: c_int = WRITE | raw::REDISMODULE_OPEN_KEY_NOTOUCH as c_int;
+
+static LOOK: AtomicI32 = AtomicI32::new(WRITE_SILENTLY);
+
+/// Settles, at load, how this server lets a module look at a key silently.
+pub(super) fn choose_how_to_look() {
+    // SAFETY: the pointer is written once, before `load` runs; it is null on
+    // servers before 7.2, which know none of the newer modes.
+    let modes = unsafe { raw::RedisModule_GetOpenKeyModesAll.map_or(0, |all| all()) };
+    if modes & READ_SILENTLY == READ_SILENTLY {
+        LOOK.store(READ_SILENTLY, Relaxed);
+    }
+}
+
+/// A key that is open. Closed at the end of its scope.
+pub(crate) struct Key<'c> {
+    raw: *mut RedisModuleKey,
+    call: PhantomData<&'c Ctx<'c>>,
+}
+
+impl Key<'_> {
+    fn open(ctx: &Ctx, name: Arg, mode: c_int) -> Self {
+        Self {
+            // SAFETY: context and name are valid for this call of the command.
+            // The result is null for a key that is not there, and no function
+            // that takes it minds.
+            raw: unsafe { api!(RedisModule_OpenKey(ctx.raw, name.pointer(), mode)) },
+            call: PhantomData,
+        }
+    }
+
+    pub(crate) fn kind(&self) -> Kind {
+        // SAFETY: an open key or null.
+        let kind = unsafe { api!(RedisModule_KeyType(self.raw)) };
+        match kind as isize {
+            raw::REDISMODULE_KEYTYPE_EMPTY => Kind::Absent,
+            raw::REDISMODULE_KEYTYPE_HASH => Kind::Hash,
+            raw::REDISMODULE_KEYTYPE_LIST => Kind::List,
+            raw::REDISMODULE_KEYTYPE_SET => Kind::Set,
+            _ => Kind::Other,
+        }
+    }
+}
+
+impl Drop for Key<'_> {
+    fn drop(&mut self) {
+        // SAFETY: opened by `open`, closed once. Null is ignored.
+        unsafe { api!(RedisModule_CloseKey(self.raw)) }
+    }
+}
+
+impl Ctx<'_> {
+    /// What stands at `key`; like `TYPE`, also in what it notifies of.
+    pub(crate) fn kind(&self, key: Arg) -> Kind {
+        Key::open(self, key, READ).kind()
+    }
+
+    /// What stands at `key`, unnoticed.
+    pub(crate) fn look(&self, key: Arg) -> Kind {
+        Key::open(self, key, LOOK.load(Relaxed)).kind()
+    }
+
+    /// Opens `key` to write to it; unnoticed until that is done.
+    pub(crate) fn open(&self, key: Arg) -> Key<'_> {
+        Key::open(self, key, WRITE)
+    }
+
+    /// `HSET name field value` and `PEXPIREAT name at`, on a key that is open and
+    /// holds a hash.
+    pub(crate) fn set_field_and_expiry(
+        &self,
+        key: Key,
+        name: Arg,
+        field: Arg,
+        value: Arg,
+        at: i64,
+    ) {
+        // SAFETY: an open key, strings that are valid for this call, and the
+        // null that ends the list. The hash copies what it keeps.
+        unsafe {
+            api!(RedisModule_HashSet(
+                key.raw,
+                raw::REDISMODULE_HASH_NONE as c_int,
+                field.pointer(),
+                value.pointer(),
+                ptr::null_mut::<RedisModuleString>(),
+            ));
+            api!(RedisModule_SetAbsExpire(key.raw, at));
+        }
+        drop(key);
+        self.touch(name);
+        // SAFETY: context and strings are valid for this call; the formats name
+        // the arguments behind them.
+        unsafe {
+            self.notify(raw::REDISMODULE_NOTIFY_HASH, c"hset", name);
+            api!(RedisModule_Replicate(
+                self.raw,
+                c"HSET".as_ptr(),
+                c"sss".as_ptr(),
+                name.pointer(),
+                field.pointer(),
+                value.pointer(),
+            ));
+            self.notify(raw::REDISMODULE_NOTIFY_GENERIC, c"expire", name);
+            api!(RedisModule_Replicate(
+                self.raw,
+                c"PEXPIREAT".as_ptr(),
+                c"sl".as_ptr(),
+                name.pointer(),
+                at,
+            ));
+        }
+    }
+
+    /// `LMOVE from to RIGHT LEFT` between two keys that are not the same. The
+    /// job, or nothing where `from` is empty.
+    pub(crate) fn move_tail_to_head(&self, from: Arg, to: Arg) -> Result<Option<Text>, Refusal> {
+        let source = self.open(from);
+        match source.kind() {
+            Kind::Absent => return Ok(None),
+            Kind::List => {}
+            _ => return Err(Refusal::WrongType),
+        }
+        let target = self.open(to);
+        if !matches!(target.kind(), Kind::List | Kind::Absent) {
+            return Err(Refusal::WrongType);
+        }
+        // All is checked: from here on nothing can refuse. As in `LMOVE`, the
+        // job is in no list for a moment that nobody else can see.
+        // SAFETY: two open keys that are lists or empty; the string that is
+        // popped is the module's to free.
+        let job = unsafe {
+            let tail = raw::REDISMODULE_LIST_TAIL as c_int;
+            let job =
+                NonNull::new(api!(RedisModule_ListPop(source.raw, tail))).map(|job| Text::new(job));
+            let Some(job) = job else { return Ok(None) };
+            let head = raw::REDISMODULE_LIST_HEAD as c_int;
+            api!(RedisModule_ListPush(target.raw, head, job.arg().pointer()));
+            job
+        };
+        let emptied = source.kind() == Kind::Absent;
+        drop((source, target));
+        self.touch(to);
+        self.notify(raw::REDISMODULE_NOTIFY_LIST, c"lpush", to);
+        self.notify(raw::REDISMODULE_NOTIFY_LIST, c"rpop", from);
+        if emptied {
+            self.notify(raw::REDISMODULE_NOTIFY_GENERIC, c"del", from);
+        }
+        self.touch(from);
+        // SAFETY: context and strings are valid for this call; the format names
+        // the arguments behind it.
+        unsafe {
+            api!(RedisModule_Replicate(
+                self.raw,
+                c"LMOVE".as_ptr(),
+                c"ssss".as_ptr(),
+                from.pointer(),
+                to.pointer(),
+                words::right().pointer(),
+                words::left().pointer(),
+            ));
+        }
+        Ok(Some(job))
+    }
+
+    /// Whoever watches the key is told that it was written to.
+    fn touch(&self, key: Arg) {
+        // SAFETY: context and key are valid for this call.
+        unsafe { api!(RedisModule_SignalModifiedKey(self.raw, key.pointer())) };
+    }
+
+    fn notify(&self, class: c_int, event: &CStr, key: Arg) {
+        // SAFETY: context, event and key are valid for this call.
+        unsafe {
+            api!(RedisModule_NotifyKeyspaceEvent(
+                self.raw,
+                class,
+                event.as_ptr(),
+                key.pointer()
+            ));
+        }
+    }
+}
