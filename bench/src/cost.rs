@@ -88,6 +88,13 @@ impl Bench {
         (self.cpu() - before) * 1e6 / calls as f64
     }
 
+    /// Fills the scene's list with so many jobs more.
+    pub(crate) fn refill(&mut self, scene: &Scene, jobs: usize) {
+        if let Some((list, _, size)) = &scene.fill {
+            self.push(list, jobs, *size);
+        }
+    }
+
     fn push(&mut self, list: &[u8], jobs: usize, size: usize) {
         let job = vec![b'j'; size];
         let together = (1 << 20) / size.max(1);

@@ -1,32 +1,107 @@
-//! What a claim costs, side by side with all that it could be done by.
+//! What a claim costs, side by side with all that it could be done by: real
+//! servers, every contender in every round, the middle of several rounds.
+//!
+//! | room | what is in it |
+//! | --- | --- |
+//! | `contender` | the ways to do it |
+//! | `cost` | the server's time per call |
+//! | `tables` | that by number of queues, with AOF and a replica; the other commands; how it grows |
+//! | `rate` | calls per second at one and at fifty connections |
+//! | `pickup` | how soon a waiting worker has its job, and what many waiting ones cost |
+//! | `client` | what the client adds to bytes sent by hand |
+//! | `memory` | a full server while it drains |
+//! | `plot` | pictures of two of them |
 
+mod client;
 mod contender;
 mod cost;
+mod memory;
+mod pickup;
+mod plot;
+mod rate;
+mod tables;
 
-use contender::Contender;
-use cost::{Bench, Scene, median};
-use wurk_testkit::{Binary, Options};
+use std::path::PathBuf;
+
+use clap::{Parser, ValueEnum};
+use wurk_testkit::Binary;
+
+/// What a claim costs, side by side with all that it could be done by.
+#[derive(Parser)]
+struct Arguments {
+    /// Servers by name, as `make servers` calls them
+    #[arg(long, default_values_t = ["redis-7.0", "redis-8.2", "valkey-9.1"].map(String::from))]
+    server: Vec<String>,
+    /// Parts to run
+    #[arg(long, value_enum, default_values_t = Part::value_variants().to_vec())]
+    part: Vec<Part>,
+    /// Rounds, of which the middle one is shown
+    #[arg(long, default_value_t = 7)]
+    rounds: usize,
+    /// Where the pictures go
+    #[arg(long, default_value = "docs")]
+    pictures: PathBuf,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Part {
+    Queues,
+    Others,
+    Growth,
+    Rate,
+    Pickup,
+    Client,
+    Memory,
+}
 
 fn main() {
-    let which = std::env::args().nth(1).unwrap_or_default();
-    for binary in Binary::all()
-        .iter()
-        .filter(|binary| binary.loads_modules() && binary.name.contains(&which))
-    {
-        let mut bench = Bench::start(&Options::new(binary).module());
-        for queues in [1, 10, 100] {
-            print!("{} {queues:4}:", binary.name);
-            let scene = Scene::claim(queues, 0, 200);
-            let mut all = vec![Vec::new(); Contender::CLAIMS.len()];
-            for _ in 0..7 {
-                for (at, contender) in Contender::CLAIMS.iter().enumerate() {
-                    all[at].push(bench.round(&scene, *contender, 8000 / (1 + queues / 10)));
+    let arguments = Arguments::parse();
+    let all = Binary::all();
+    let wanted =
+        |binary: &&Binary| binary.loads_modules() && arguments.server.contains(&binary.name);
+    let binaries: Vec<_> = all.iter().filter(wanted).cloned().collect();
+    if binaries.is_empty() {
+        eprintln!(
+            "none of {} is here: run 'make servers'",
+            arguments.server.join(", ")
+        );
+        std::process::exit(2);
+    }
+    println!(
+        "{}, {} rounds, the middle one shown",
+        machine(),
+        arguments.rounds
+    );
+    for part in &arguments.part {
+        for (first, binary) in binaries.iter().enumerate() {
+            match part {
+                Part::Queues => {
+                    let curves = tables::by_queues(binary, arguments.rounds);
+                    plot::cost(&arguments.pictures, binary, &curves);
                 }
+                Part::Others => tables::other_commands(binary, arguments.rounds),
+                Part::Growth => tables::growth(binary, arguments.rounds),
+                Part::Rate => rate::table(binary, arguments.rounds),
+                Part::Pickup => pickup::table(binary),
+                Part::Client => client::table(binary, arguments.rounds),
+                Part::Memory if first == 0 => {
+                    plot::memory(&arguments.pictures, &memory::curves(binary))
+                }
+                Part::Memory => {}
             }
-            for (at, contender) in Contender::CLAIMS.iter().enumerate() {
-                print!(" {} {:.2}", contender.name(), median(&mut all[at]));
-            }
-            println!();
         }
     }
+}
+
+/// The processor and how many of it there are.
+fn machine() -> String {
+    let info = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let model = info
+        .lines()
+        .find_map(|line| line.strip_prefix("model name")?.split_once(": "));
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    format!(
+        "{cores} x {}",
+        model.map_or("unknown processor", |(_, model)| model)
+    )
 }

@@ -51,6 +51,7 @@ needed! {
     RedisModule_ReplyWithError
     RedisModule_ReplyWithLongLong
     RedisModule_ReplyWithNull
+    RedisModule_ReplyWithNullArray
     RedisModule_ReplyWithSimpleString
     RedisModule_ReplyWithString
     RedisModule_ServerInfoGetFieldC

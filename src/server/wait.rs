@@ -94,6 +94,7 @@ unsafe extern "C" fn timed_out(
     _argv: *mut *mut RedisModuleString,
     _argc: c_int,
 ) -> c_int {
+    // The nil of `BLMOVE`, which in RESP2 is that of an array.
     // SAFETY: the server calls this with a valid context.
-    unsafe { api!(RedisModule_ReplyWithNull(raw)) }
+    unsafe { api!(RedisModule_ReplyWithNullArray(raw)) }
 }

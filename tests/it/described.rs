@@ -24,6 +24,13 @@ const COMMANDS: &[Row] = &[
         &["@list", "@slow", "@write"],
     ),
     (
+        "wurk.bclaim",
+        -9,
+        &["blocking", "module", "write"],
+        [1, -5, 1],
+        &["@blocking", "@list", "@slow", "@write"],
+    ),
+    (
         "wurk.requeue",
         4,
         &["module", "write"],
@@ -57,6 +64,15 @@ const KEYS: &[(&str, &[Key])] = &[
             ("p", &["RW", "access", "delete"]),
             ("r", &["RW", "access", "delete"]),
             ("s", &["RW", "access", "delete"]),
+        ],
+    ),
+    (
+        "wurk.bclaim ps id q p i 1.5 60 0",
+        &[
+            ("ps", &["RW", "insert"]),
+            ("id", &["RW", "update"]),
+            ("q", &["RW", "access", "delete"]),
+            ("p", &["RW", "access", "delete"]),
         ],
     ),
     (
@@ -136,6 +152,9 @@ fn expected_arguments(name: &str) -> &'static str {
     match name {
         "wurk.claim" => {
             "processes:key identity:key lists:block*[public:key private:key] info:string beat:string ttl:integer"
+        }
+        "wurk.bclaim" => {
+            "processes:key identity:key lists:block*[public:key private:key] info:string beat:string ttl:integer timeout:double"
         }
         "wurk.requeue" => "private:key public:key job:string",
         "wurk.lock" => "key:key ttl:integer",

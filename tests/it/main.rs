@@ -38,6 +38,8 @@ mod stream;
 /// Who watches a key is told of what was written to it, and of nothing else.
 mod watch;
 
+/// Waiting for a job, `BLMOVE` being the oracle where it has an answer.
+mod bclaim;
 /// A cluster: the right node at the first try.
 mod cluster;
 /// The same over asynchronous connections, pools and ports.
@@ -92,6 +94,23 @@ fn main() {
             ("roads_script", roads::the_script_is_taken_next),
             ("roads_own_error", roads::the_callers_own_error_comes_back),
             ("roads_answers", roads::an_answer_is_an_answer),
+            ("bclaim_claims", bclaim::with_a_job_is_a_claim),
+            ("bclaim_wakes", bclaim::wakes_where_blmove_would),
+            ("bclaim_ends", bclaim::ends_as_blmove_does),
+            ("bclaim_timeouts", bclaim::refuses_a_timeout_as_blmove_does),
+            (
+                "bclaim_multi",
+                bclaim::waits_in_no_transaction_and_no_script,
+            ),
+            ("bclaim_order", bclaim::serves_in_order),
+            ("bclaim_full", bclaim::is_woken_at_maxmemory),
+            ("bclaim_looks", bclaim::looks_again_on_waking),
+            ("bclaim_gone", bclaim::a_client_that_has_gone_takes_nothing),
+            ("bclaim_stream", bclaim::streams_plain_commands),
+            (
+                "bclaim_killed",
+                bclaim::killed_in_the_middle_leaves_a_job_in_one_list,
+            ),
             ("connections_async", connections::asynchronous),
             ("connections_manager", connections::managed),
             ("connections_pool", connections::pooled),

@@ -1,0 +1,87 @@
+//! What the client adds to the same bytes sent by hand with the `redis` crate.
+
+use std::time::{Duration, Instant};
+
+use redis::Connection;
+use wurk_client::{Heartbeat, Queue, Wurk};
+use wurk_testkit::{Binary, Options};
+
+use crate::cost::{Bench, Scene, median};
+use crate::tables;
+
+const CALLS: usize = 3_000;
+
+pub(crate) fn table(binary: &Binary, rounds: usize) {
+    let mut bench = Bench::start(&Options::new(binary).module());
+    let client = redis::Client::open(bench.server.url()).expect("an address");
+    let mut con = client.get_connection().expect("a connection");
+    let title = format!(
+        "{}: microseconds from call to job on one connection",
+        binary.name
+    );
+    let mut table = tables::table(&title, &["", "1 queue", "10 queues", "100 queues"]);
+    let (mut hand, mut ours) = (Vec::new(), Vec::new());
+    for queues in [1, 10, 100] {
+        let scene = Scene::claim(queues, 0, 200);
+        let (mut by_hand, mut by_client) = (Vec::new(), Vec::new());
+        for _ in 0..rounds {
+            bench.refill(&scene, 2 * CALLS);
+            by_hand.push(time(|| claim_by_hand(&mut con, &scene)));
+            by_client.push(time_client(&mut con, &scene));
+        }
+        hand.push(median(&mut by_hand));
+        ours.push(median(&mut by_client));
+    }
+    let row = |name: &str, values: &[f64]| {
+        [name.to_owned()]
+            .into_iter()
+            .chain(values.iter().map(|value| format!("{value:.2}")))
+            .collect::<Vec<_>>()
+    };
+    table.add_row(row("by hand", &hand));
+    table.add_row(row("by the client", &ours));
+    let ratios: Vec<_> = ours
+        .iter()
+        .zip(&hand)
+        .map(|(ours, hand)| ours / hand)
+        .collect();
+    table.add_row(row("client / by hand", &ratios));
+    println!("{table}");
+}
+
+fn time(mut call: impl FnMut()) -> f64 {
+    let began = Instant::now();
+    for _ in 0..CALLS {
+        call();
+    }
+    began.elapsed().as_secs_f64() * 1e6 / CALLS as f64
+}
+
+fn claim_by_hand(con: &mut Connection, scene: &Scene) {
+    let mut command = redis::cmd("WURK.CLAIM");
+    for arg in scene.keys.iter().chain(&scene.args) {
+        command.arg(arg);
+    }
+    let claimed: Option<(usize, Vec<u8>)> = command.query(con).expect("a claim");
+    assert!(claimed.is_some());
+}
+
+fn time_client(con: &mut Connection, scene: &Scene) -> f64 {
+    let wurk = Wurk::new();
+    let (pairs, _) = scene.keys[2..].as_chunks();
+    let queues: Vec<_> = pairs
+        .iter()
+        .map(|[public, private]| Queue::new(public.clone(), private.clone()))
+        .collect();
+    let heartbeat = Heartbeat {
+        processes: &scene.keys[0],
+        identity: &scene.keys[1],
+        info: &scene.args[0],
+        beat: &scene.args[1],
+        ttl: Duration::from_secs(60),
+    };
+    time(|| {
+        let claimed = wurk.claim(con, &heartbeat, &queues, None).expect("a claim");
+        assert!(claimed.is_some());
+    })
+}

@@ -1,0 +1,244 @@
+//! The server's time per call, as tables.
+
+use comfy_table::{CellAlignment, Table, presets};
+use wurk_client::{LOCK, REQUEUE, Script, ZADD};
+use wurk_testkit::{Binary, Options};
+
+use crate::contender::Contender;
+use crate::cost::{Bench, Scene, median};
+
+/// A contender's cost by number of queues.
+pub(crate) type Curve = (Contender, Vec<(usize, f64)>);
+
+const QUEUES: [usize; 3] = [1, 10, 100];
+
+/// A table whose numbers stand under one another.
+pub(crate) fn table(title: &str, head: &[&str]) -> Table {
+    println!("\n{title}");
+    let mut table = Table::new();
+    table.load_preset(presets::ASCII_MARKDOWN).set_header(head);
+    for column in table.column_iter_mut().skip(1) {
+        column.set_cell_alignment(CellAlignment::Right);
+    }
+    table
+}
+
+/// Every contender at every scene: the middle of `rounds`, interleaved.
+fn measure(
+    bench: &mut Bench,
+    scenes: &[(Scene, usize)],
+    contenders: &[Contender],
+    rounds: usize,
+) -> Vec<Vec<f64>> {
+    let mut all = vec![vec![Vec::new(); scenes.len()]; contenders.len()];
+    for _ in 0..rounds {
+        for (at, (scene, calls)) in scenes.iter().enumerate() {
+            for (who, contender) in contenders.iter().enumerate() {
+                all[who][at].push(bench.round(scene, *contender, *calls));
+            }
+        }
+    }
+    all.iter_mut()
+        .map(|scenes| scenes.iter_mut().map(|rounds| median(rounds)).collect())
+        .collect()
+}
+
+/// The claim over 1, 10 and 100 queues, of which the last holds the job; alone,
+/// with an AOF, and with a replica.
+pub(crate) fn by_queues(binary: &Binary, rounds: usize) -> Vec<Curve> {
+    let scenes = QUEUES.map(|queues| (Scene::claim(queues, 0, 200), 8_000 / (1 + queues / 10)));
+    let alone = Options::new(binary).module();
+    let aof = alone.clone().set("appendonly", &["yes"]);
+    let mut curves = Vec::new();
+    for (setting, options) in [
+        ("alone", alone.clone()),
+        ("AOF everysec", aof),
+        ("with a replica", alone.port()),
+    ] {
+        let mut bench = Bench::start(&options);
+        let replica = (setting == "with a replica").then(|| {
+            let replica = Options::new(binary)
+                .set("replicaof", &["127.0.0.1", &bench.server.port.to_string()])
+                .start();
+            while !bench
+                .con
+                .say("INFO replication")
+                .to_string()
+                .contains("state=online")
+            {
+                std::thread::sleep(std::time::Duration::from_millis(20));
+            }
+            replica
+        });
+        let costs = measure(&mut bench, &scenes, &Contender::CLAIMS, rounds);
+        drop(replica);
+        let title = format!(
+            "{}, {setting}: microseconds of the server's time per claim, 16 a batch",
+            binary.name
+        );
+        let mut table = table(&title, &["", "1 queue", "10 queues", "100 queues"]);
+        for (contender, costs) in Contender::CLAIMS.iter().zip(&costs) {
+            table.add_row(
+                [contender.name().to_owned()]
+                    .into_iter()
+                    .chain(costs.iter().map(|cost| format!("{cost:.2}"))),
+            );
+        }
+        let cost_of = |who: Contender, at: usize| {
+            let row = Contender::CLAIMS
+                .iter()
+                .position(|contender| *contender == who);
+            row.map_or(f64::NAN, |row| costs[row][at])
+        };
+        let best_script = |at| {
+            [Contender::Eval, Contender::Evalsha, Contender::Fcall]
+                .map(|who| cost_of(who, at))
+                .into_iter()
+                .fold(f64::INFINITY, f64::min)
+        };
+        let row = |name: &str, ratio: &dyn Fn(usize) -> f64| {
+            [name.to_owned()]
+                .into_iter()
+                .chain((0..QUEUES.len()).map(|at| format!("{:.2}", ratio(at))))
+                .collect::<Vec<_>>()
+        };
+        table.add_row(row("best script / WURK.CLAIM", &|at| {
+            best_script(at) / cost_of(Contender::Wurk, at)
+        }));
+        table.add_row(row("the same above EXISTS", &|at| {
+            (best_script(at) - cost_of(Contender::Exists, at))
+                / (cost_of(Contender::Wurk, at) - cost_of(Contender::Exists, at)).max(0.01)
+        }));
+        table.add_row(row("WURK.CLAIM / EXISTS", &|at| {
+            cost_of(Contender::Wurk, at) / cost_of(Contender::Exists, at)
+        }));
+        println!("{table}");
+        if setting == "alone" {
+            let points =
+                |costs: &Vec<f64>| QUEUES.iter().copied().zip(costs.iter().copied()).collect();
+            curves = Contender::CLAIMS
+                .iter()
+                .copied()
+                .zip(costs.iter().map(points))
+                .collect();
+        }
+    }
+    curves
+}
+
+/// `WURK.REQUEUE`, `WURK.LOCK` and `WURK.ZADD` against their scripts.
+pub(crate) fn other_commands(binary: &Binary, rounds: usize) {
+    let mut bench = Bench::start(&Options::new(binary).module());
+    let bytes = |words: &[&str]| {
+        words
+            .iter()
+            .map(|word| word.as_bytes().to_vec())
+            .collect::<Vec<_>>()
+    };
+    let job = "j".repeat(200);
+    let scene = |script: &'static Script, keys: &[&str], args: &[&str], fill: Option<&str>| {
+        let fill = fill.map(|list| (list.as_bytes().to_vec(), 0, 200));
+        (
+            Scene {
+                script,
+                keys: bytes(keys),
+                args: bytes(args),
+                fill,
+                private: 0,
+            },
+            4_000,
+        )
+    };
+    let scenes = [
+        scene(
+            &REQUEUE,
+            &["queue:mail|mine", "queue:mail"],
+            &[&job],
+            Some("queue:mail|mine"),
+        ),
+        scene(&LOCK, &["reaper"], &["30000"], None),
+        scene(&ZADD, &["retry"], &["1700000000.5", &job], None),
+    ];
+    let costs = measure(&mut bench, &scenes, &Contender::CALLS, rounds);
+    let title = format!(
+        "{}: microseconds of the server's time per call, 16 a batch",
+        binary.name
+    );
+    let mut table = table(&title, &["", "REQUEUE", "LOCK", "ZADD"]);
+    for (contender, costs) in Contender::CALLS.iter().zip(&costs) {
+        let name = contender.name().replace("WURK.CLAIM", "the module");
+        table.add_row(
+            [name]
+                .into_iter()
+                .chain(costs.iter().map(|cost| format!("{cost:.2}"))),
+        );
+    }
+    println!("{table}");
+}
+
+/// How the cost of a claim grows with each of what it touches.
+pub(crate) fn growth(binary: &Binary, rounds: usize) {
+    let mut bench = Bench::start(&Options::new(binary).module());
+    let rounds = rounds.min(3);
+    let mut row = |title: &str, points: &[(String, Scene, usize)]| {
+        let scenes: Vec<_> = points
+            .iter()
+            .map(|(_, scene, calls)| (scene.clone(), *calls))
+            .collect();
+        let costs = measure(
+            &mut bench,
+            &scenes,
+            &[Contender::Wurk, Contender::Evalsha],
+            rounds,
+        );
+        let head: Vec<_> = [title]
+            .into_iter()
+            .chain(points.iter().map(|(name, ..)| name.as_str()))
+            .collect();
+        let mut table = table(
+            &format!("{}: microseconds per claim by {title}", binary.name),
+            &head,
+        );
+        for (name, costs) in ["WURK.CLAIM", "EVALSHA"].iter().zip(&costs) {
+            table.add_row(
+                [(*name).to_owned()]
+                    .into_iter()
+                    .chain(costs.iter().map(|cost| format!("{cost:.1}"))),
+            );
+        }
+        println!("{table}");
+    };
+    let queues = [1, 10, 100, 1_000];
+    row(
+        "queues",
+        &queues.map(|n| (n.to_string(), Scene::claim(n, 0, 200), 4_000 / (1 + n / 10))),
+    );
+    let jobs = [1, 1_000, 1_000_000];
+    row(
+        "jobs in the queue",
+        &jobs.map(|n| (n.to_string(), Scene::claim(1, n, 20), 2_000)),
+    );
+    let private = [1, 100, 1_000];
+    row(
+        "jobs in flight",
+        &private.map(|n| {
+            (
+                n.to_string(),
+                Scene {
+                    private: n,
+                    ..Scene::claim(1, 0, 200)
+                },
+                2_000,
+            )
+        }),
+    );
+    let sizes = [
+        (100, "100 B", 4_000),
+        (10 << 10, "10 KiB", 1_600),
+        (1 << 20, "1 MiB", 64),
+    ];
+    row(
+        "size of a job",
+        &sizes.map(|(size, name, calls)| (name.to_owned(), Scene::claim(1, 0, size), calls)),
+    );
+}
