@@ -1,6 +1,7 @@
 //! `WURK.BCLAIM`: wait for the next job of several queues.
 
 use crate::claim::Request;
+use crate::server::stats::{self, Counter};
 use crate::server::{
     About, Access, Answer, Arg, Argument, Command, Ctx, Keys, Kind, Outcome, Refusal, Waits,
 };
@@ -44,6 +45,8 @@ impl Command for Bclaim {
             Argument::double(c"timeout"),
         ],
     };
+
+    const COUNTS: [&'static Counter; 2] = [&stats::CLAIMS, &stats::CLAIMS_EMPTY];
 
     fn run(ctx: &Ctx, args: &[Arg]) -> Outcome {
         let [_, args @ .., timeout] = args else {

@@ -1,6 +1,7 @@
 //! `WURK.CLAIM`: take the next job of several queues.
 
 use crate::heartbeat::Heartbeat;
+use crate::server::stats::{self, Counter};
 use crate::server::{
     About, Access, Answer, Arg, Argument, Command, Ctx, Job, Keys, Kind, Outcome, Refusal, words,
 };
@@ -47,6 +48,8 @@ impl Command for Claim {
             Argument::integer(c"ttl"),
         ],
     };
+
+    const COUNTS: [&'static Counter; 2] = [&stats::CLAIMS, &stats::CLAIMS_EMPTY];
 
     fn run(ctx: &Ctx, args: &[Arg]) -> Outcome {
         let [_, args @ ..] = args else {

@@ -1,6 +1,7 @@
 //! `WURK.LOCK`: a lock that lapses, for the process that reaps the dead.
 
 use crate::expiry;
+use crate::server::stats::{self, Counter};
 use crate::server::{About, Access, Answer, Arg, Argument, Command, Ctx, Keys, Outcome, Refusal};
 
 /// `WURK.LOCK key ttl`
@@ -23,6 +24,9 @@ impl Command for Lock {
         keys: &[Keys::one(1, Access::Insert)],
         arguments: &[Argument::key(c"key", 0), Argument::integer(c"ttl")],
     };
+
+    const COUNTS: [&'static Counter; 2] = [&stats::LOCKS, &stats::LOCKS_HELD];
+    const GROWS: bool = true;
 
     fn run(ctx: &Ctx, args: &[Arg]) -> Outcome {
         let [_, key, ttl] = args else {

@@ -1,5 +1,6 @@
 //! `WURK.REQUEUE`: give a job back.
 
+use crate::server::stats::{self, Counter};
 use crate::server::{
     About, Access, Answer, Arg, Argument, Command, Ctx, Keys, Kind, Outcome, Refusal, words,
 };
@@ -35,6 +36,8 @@ impl Command for Requeue {
             Argument::string(c"job"),
         ],
     };
+
+    const COUNTS: [&'static Counter; 2] = [&stats::REQUEUES, &stats::REQUEUES_MISSED];
 
     fn run(ctx: &Ctx, args: &[Arg]) -> Outcome {
         let [_, private, public, job] = args else {

@@ -13,10 +13,13 @@ mod api;
 mod arg;
 mod call;
 mod command;
+mod config;
 mod ctx;
 mod key;
 mod load;
+mod memory;
 mod outcome;
+pub(crate) mod stats;
 mod wait;
 pub(crate) mod words;
 

@@ -1,5 +1,6 @@
 //! `WURK.ZADD`: put a failed job where its retry is waited for.
 
+use crate::server::stats::{self, Counter};
 use crate::server::{About, Access, Answer, Arg, Argument, Command, Ctx, Keys, Outcome, Refusal};
 
 /// `WURK.ZADD key score member`
@@ -26,6 +27,9 @@ impl Command for Zadd {
             Argument::string(c"member"),
         ],
     };
+
+    const COUNTS: [&'static Counter; 2] = [&stats::ZADDS, &stats::ZADDS];
+    const GROWS: bool = true;
 
     fn run(ctx: &Ctx, args: &[Arg]) -> Outcome {
         let [_, key, score, member] = args else {

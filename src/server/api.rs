@@ -38,13 +38,19 @@ needed! {
     RedisModule_GetCommand
     RedisModule_GetContextFlags
     RedisModule_GetServerInfo
+    RedisModule_GetUsedMemoryRatio
     RedisModule_HashSet
+    RedisModule_InfoAddFieldULongLong
+    RedisModule_InfoAddSection
     RedisModule_KeyType
     RedisModule_ListPop
     RedisModule_ListPush
+    RedisModule_LoadConfigs
     RedisModule_Milliseconds
     RedisModule_NotifyKeyspaceEvent
     RedisModule_OpenKey
+    RedisModule_RegisterInfoFunc
+    RedisModule_RegisterNumericConfig
     RedisModule_Replicate
     RedisModule_ReplyWithArray
     RedisModule_ReplyWithCallReply
@@ -62,6 +68,7 @@ needed! {
     RedisModule_StringPtrLen
     RedisModule_StringToDouble
     RedisModule_StringToLongLong
+    RedisModule_SubscribeToServerEvent
     RedisModule_WrongArity
 }
 

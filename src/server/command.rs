@@ -6,12 +6,20 @@ use std::ptr;
 use redis_module::raw::{self, RedisModuleCtx, RedisModuleString};
 
 use super::api::api;
-use super::{Arg, Ctx, Outcome};
+use super::stats::{self, Counter};
+use super::{Arg, Ctx, Outcome, Refusal, config};
 
 /// A command of the module.
 pub(crate) trait Command {
     /// What the server is told of it.
     const ABOUT: About;
+
+    /// What a call counts as: the first where it did something, the other where
+    /// there was nothing to do.
+    const COUNTS: [&'static Counter; 2];
+
+    /// Whether it can grow a full server, so that its operator may forbid it.
+    const GROWS: bool = false;
 
     /// One call. The name stands first in `args`; the arity has been checked.
     fn run(ctx: &Ctx, args: &[Arg]) -> Outcome;
@@ -208,7 +216,14 @@ unsafe extern "C" fn handle<C: Command>(
     // SAFETY: the server calls this, with a context and arguments that are
     // valid until it returns.
     let (ctx, args) = unsafe { (Ctx::new(raw), Arg::all(argv, argc)) };
-    ctx.send(&C::ABOUT, C::run(&ctx, args));
+    let outcome = if C::GROWS && config::growth_is_over() {
+        stats::GROWTH_REFUSED.add(1);
+        Err(Refusal::GrowthLimit)
+    } else {
+        C::run(&ctx, args)
+    };
+    stats::count(&C::COUNTS, &outcome);
+    ctx.send(&C::ABOUT, outcome);
     raw::REDISMODULE_OK as c_int
 }
 

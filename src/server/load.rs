@@ -5,7 +5,7 @@ use std::ffi::{CStr, CString, c_int};
 use redis_module::{Context, RedisString, Status, raw};
 
 use super::api::{self, api};
-use super::{Registration, command, key, words};
+use super::{Registration, command, config, key, memory, stats, words};
 
 /// The crate's version as `MODULE LIST` shows it: 1.2.3 is 10203.
 pub(crate) const VERSION: c_int = match version() {
@@ -78,10 +78,6 @@ fn try_load(
             missing.join(", ")
         ));
     }
-    if let Some(arg) = args.first() {
-        let arg = String::from_utf8_lossy(arg.as_slice()).into_owned();
-        return Err(format!("it takes no arguments, found {arg:?}"));
-    }
     // SAFETY: the function is there, and the context is the module's own.
     unsafe {
         api!(RedisModule_SetModuleOptions(
@@ -91,6 +87,17 @@ fn try_load(
     };
     key::choose_how_to_look();
     words::make();
+    config::register(context.ctx.cast(), args)?;
+    if !memory::follow(context.ctx.cast()) {
+        return Err("the server does not tell of changes of its configuration".into());
+    }
+    // SAFETY: the context is the module's own, the function one that stays.
+    unsafe {
+        api!(RedisModule_RegisterInfoFunc(
+            context.ctx.cast(),
+            Some(stats::info)
+        ))
+    };
     for registration in commands {
         command::register(context.ctx.cast(), registration)
             .map_err(|why| format!("the server refused {}: {why}", registration.name()))?;
@@ -106,12 +113,12 @@ fn found(context: &Context) -> String {
             let name = field.split('_').next().unwrap_or(field);
             Some(format!(
                 "{name} {}",
-                server_info(context, c"server", field)?
+                server_info(context.ctx.cast(), c"server", field)?
             ))
         })
         .unwrap_or_else(|| "a server that does not say its version".into());
-    let maxmemory = server_info(context, c"memory", "maxmemory").unwrap_or_default();
-    let policy = server_info(context, c"memory", "maxmemory_policy").unwrap_or_default();
+    let maxmemory = server_info(context.ctx.cast(), c"memory", "maxmemory").unwrap_or_default();
+    let policy = server_info(context.ctx.cast(), c"memory", "maxmemory_policy").unwrap_or_default();
     // SAFETY: the pointer is written once, before `load` runs.
     let categories = unsafe { { raw::RedisModule_SetCommandACLCategories }.is_some() };
     let categories = if categories { "set" } else { "not before 7.2" };
@@ -119,11 +126,14 @@ fn found(context: &Context) -> String {
 }
 
 /// A field of `INFO`.
-fn server_info(context: &Context, section: &CStr, field: &str) -> Option<String> {
+pub(super) fn server_info(
+    ctx: *mut raw::RedisModuleCtx,
+    section: &CStr,
+    field: &str,
+) -> Option<String> {
     let field = CString::new(field).ok()?;
     // SAFETY: the info is freed once, after the field has been copied.
     unsafe {
-        let ctx = context.ctx.cast();
         let info = api!(RedisModule_GetServerInfo(ctx, section.as_ptr()));
         let value = api!(RedisModule_ServerInfoGetFieldC(info, field.as_ptr()));
         let text = (!value.is_null()).then(|| CStr::from_ptr(value).to_string_lossy().into_owned());

@@ -11,7 +11,7 @@ use std::ptr::{self, NonNull};
 use redis_module::raw::{self, RedisModuleCtx, RedisModuleString};
 
 use super::api::api;
-use super::{Answer, Arg, Command, Ctx, Outcome};
+use super::{Answer, Arg, Command, Ctx, Outcome, stats};
 
 /// A command whose client may wait.
 pub(crate) trait Waits: Command {
@@ -43,19 +43,21 @@ impl Ctx<'_> {
         let count = c_int::try_from(keys.len()).unwrap_or(c_int::MAX);
         // SAFETY: the context is that of a call that has not replied yet; the
         // server keeps copies of the keys. The callbacks are functions of a
-        // library that is never unloaded, and there is no private data to free.
+        // library that is never unloaded. The private data is a pointer that
+        // nobody follows: where there is one, its end is told.
         unsafe {
             api!(RedisModule_BlockClientOnKeys(
                 self.raw,
                 Some(woken::<C>),
-                Some(timed_out),
-                None,
+                Some(timed_out::<C>),
+                Some(waits_no_more),
                 timeout,
                 keys.as_mut_ptr(),
                 count,
-                ptr::null_mut::<c_void>(),
+                ptr::dangling_mut::<c_void>(),
             ));
         }
+        stats::WAITING_CLIENTS.add(1);
         Answer::Waiting
     }
 
@@ -81,6 +83,7 @@ unsafe extern "C" fn woken<C: Waits>(
     let (ctx, args) = unsafe { (Ctx::new(raw), Arg::all(argv, argc)) };
     match C::woken(&ctx, args) {
         Some(outcome) => {
+            stats::count(&C::COUNTS, &outcome);
             ctx.send(&C::ABOUT, outcome);
             raw::REDISMODULE_OK as c_int
         }
@@ -89,12 +92,18 @@ unsafe extern "C" fn woken<C: Waits>(
 }
 
 /// What the server calls when the time is up, and for `CLIENT UNBLOCK`.
-unsafe extern "C" fn timed_out(
+unsafe extern "C" fn timed_out<C: Waits>(
     raw: *mut RedisModuleCtx,
     _argv: *mut *mut RedisModuleString,
     _argc: c_int,
 ) -> c_int {
+    stats::count(&C::COUNTS, &Ok(Answer::Nil));
     // The nil of `BLMOVE`, which in RESP2 is that of an array.
     // SAFETY: the server calls this with a valid context.
     unsafe { api!(RedisModule_ReplyWithNullArray(raw)) }
+}
+
+/// What the server calls when a client waits no more, whatever the reason.
+unsafe extern "C" fn waits_no_more(_: *mut RedisModuleCtx, _: *mut c_void) {
+    stats::WAITING_CLIENTS.subtract(1);
 }

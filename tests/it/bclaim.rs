@@ -60,7 +60,7 @@ pub fn with_a_job_is_a_claim(binary: &Binary) {
                 con.must(line);
             }
             let call = case.call.replacen("claim", name, 1).replace(" | ", " ") + more;
-            shown.push((alike(&con.say(&call)), digest(&mut con)));
+            shown.push((alike(&con.say(&call)).to_string(), digest(&mut con)));
         }
         assert_eq!(shown[0], shown[1], "{}", case.shows);
     }

@@ -231,16 +231,6 @@ pub fn load_says_what_it_found(binary: &Binary) {
         .expect("a number");
     let parts = [version / 10_000, version / 100 % 100, version % 100].map(|part| part.to_string());
     assert_eq!(parts.join("."), env!("CARGO_PKG_VERSION"));
-
-    // It takes no arguments, and says so.
-    let log = Options::new(binary)
-        .module_with(&["loud"])
-        .try_start(TempDir::new().expect("a folder"))
-        .expect_err("an argument that nobody reads");
-    assert!(
-        log.contains("not loaded: it takes no arguments, found \"loud\""),
-        "{log}"
-    );
 }
 
 pub fn unload_is_refused(binary: &Binary) {

@@ -46,6 +46,8 @@ mod cluster;
 mod connections;
 /// A server that is replaced by one without the module, in the middle.
 mod failover;
+/// What an operator sees and can set.
+mod operator;
 /// A server that answers as Dragonfly does.
 mod standin;
 /// A claim that waits, by the module and without it.
@@ -94,6 +96,9 @@ fn main() {
             ("roads_script", roads::the_script_is_taken_next),
             ("roads_own_error", roads::the_callers_own_error_comes_back),
             ("roads_answers", roads::an_answer_is_an_answer),
+            ("operator_info", operator::info_counts_what_was_done),
+            ("operator_brake", operator::a_brake_holds_what_grows),
+            ("operator_arguments", operator::a_bad_argument_is_refused),
             ("bclaim_claims", bclaim::with_a_job_is_a_claim),
             ("bclaim_wakes", bclaim::wakes_where_blmove_would),
             ("bclaim_ends", bclaim::ends_as_blmove_does),

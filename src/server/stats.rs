@@ -1,0 +1,114 @@
+//! What the module has done since it was loaded: `INFO wurk`.
+
+use std::ffi::{CStr, c_int};
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+use redis_module::raw::{self, RedisModuleInfoCtx};
+
+use super::api::api;
+use super::memory;
+use super::outcome::{Answer, Outcome};
+
+/// A number that only grows, but for how many wait.
+pub(crate) struct Counter(AtomicU64);
+
+impl Counter {
+    const fn new() -> Self {
+        Self(AtomicU64::new(0))
+    }
+
+    /// The server calls the module from one thread: no need to lock the bus.
+    pub(super) fn add(&self, amount: u64) {
+        self.0.store(self.get().wrapping_add(amount), Relaxed);
+    }
+
+    pub(super) fn subtract(&self, amount: u64) {
+        self.0.store(self.get().saturating_sub(amount), Relaxed);
+    }
+
+    pub(super) fn raise_to(&self, value: u64) {
+        if value > self.get() {
+            self.0.store(value, Relaxed);
+        }
+    }
+
+    fn get(&self) -> u64 {
+        self.0.load(Relaxed)
+    }
+}
+
+macro_rules! counters {
+    ($($(#[$doc:meta])* $name:ident = $field:literal)*) => {
+        $($(#[$doc])* pub(crate) static $name: Counter = Counter::new();)*
+
+        const FIELDS: &[(&CStr, &Counter)] = &[$(($field, &$name)),*];
+    };
+}
+
+counters! {
+    /// Claims that moved a job.
+    CLAIMS = c"claims"
+    /// Claims that found every queue empty, or whose time ran out.
+    CLAIMS_EMPTY = c"claims_empty"
+    /// Jobs that were given back.
+    REQUEUES = c"requeues"
+    /// Jobs that had left the private list.
+    REQUEUES_MISSED = c"requeues_missed"
+    /// Locks that were taken.
+    LOCKS = c"locks"
+    /// Locks that somebody held.
+    LOCKS_HELD = c"locks_held"
+    /// Members added to sorted sets, and scores updated.
+    ZADDS = c"zadds"
+    /// Calls that were served while the server was full: the ones rescued.
+    CALLS_AT_MAXMEMORY = c"calls_at_maxmemory"
+    /// Calls that the growth limit refused.
+    GROWTH_REFUSED = c"growth_refused"
+    /// Clients that wait for a job now.
+    WAITING_CLIENTS = c"waiting_clients"
+    /// The most that was in use beyond maxmemory at any call.
+    BYTES_PAST_MAXMEMORY_PEAK = c"bytes_past_maxmemory_peak"
+}
+
+/// Counts a call: the first of `counts` where it did something, the other where
+/// there was nothing to do. A refusal is neither.
+pub(super) fn count(counts: &[&Counter; 2], outcome: &Outcome) {
+    let [done, nothing] = counts;
+    match outcome {
+        Ok(Answer::Waiting) | Err(_) => return,
+        Ok(Answer::Nil | Answer::Integer(0)) => nothing.add(1),
+        Ok(_) => done.add(1),
+    }
+    if let Some(past) = memory::past_maxmemory() {
+        CALLS_AT_MAXMEMORY.add(1);
+        BYTES_PAST_MAXMEMORY_PEAK.raise_to(past);
+    }
+}
+
+/// What the server calls for `INFO`, and in a crash report.
+pub(super) unsafe extern "C" fn info(ctx: *mut RedisModuleInfoCtx, for_crash_report: c_int) {
+    // SAFETY: the server calls this with a valid context; the names end in NUL
+    // and are copied.
+    unsafe {
+        if api!(RedisModule_InfoAddSection(ctx, c"stats".as_ptr())) != raw::REDISMODULE_OK as c_int
+        {
+            return; // Nobody asked for it.
+        }
+        for (field, counter) in FIELDS {
+            api!(RedisModule_InfoAddFieldULongLong(
+                ctx,
+                field.as_ptr(),
+                counter.get()
+            ));
+        }
+        // After a crash nothing is asked that is not at hand.
+        if for_crash_report == 0 {
+            let past = memory::past_maxmemory().unwrap_or(0);
+            api!(RedisModule_InfoAddFieldULongLong(
+                ctx,
+                c"bytes_past_maxmemory".as_ptr(),
+                past
+            ));
+        }
+    }
+}
