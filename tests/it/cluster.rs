@@ -1,3 +1,7 @@
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::thread;
+use std::time::Duration;
+
 use redis::cluster::ClusterClient;
 use wurk_client::{Heartbeat, Queue, Wurk};
 use wurk_testkit::{Binary, Options, Resp, Server};
@@ -154,4 +158,204 @@ fn assert_no_redirect(con: &mut Resp, door: Door) {
         !errors.contains("errorstat_MOVED") && !errors.contains("errorstat_ASK"),
         "{door:?}: {errors}"
     );
+}
+
+/// A slot moves to another node while workers claim from it: nobody is told a
+/// job twice, and none is lost.
+pub fn a_slot_moves_while_workers_claim(binary: &Binary) {
+    let nodes = start(&Options::new(binary).module());
+    let addresses: Vec<_> = nodes
+        .iter()
+        .map(|node| format!("redis://127.0.0.1:{}/", node.port))
+        .collect();
+    let client = ClusterClient::new(addresses).expect("addresses");
+    let mut con = client.get_connection().expect("a cluster");
+    let slot: i64 = nodes[0]
+        .connect()
+        .must("CLUSTER KEYSLOT {m}q")
+        .integer()
+        .expect("a slot");
+    let mut cons: Vec<_> = nodes.iter().map(Server::connect).collect();
+    let ids: Vec<_> = cons
+        .iter_mut()
+        .map(|con| {
+            String::from_utf8_lossy(con.must("CLUSTER MYID").bytes().expect("an id")).into_owned()
+        })
+        .collect();
+    let from = (0..3)
+        .find(|node| i64::from(SLOTS) * (*node as i64 + 1) / 3 > slot)
+        .expect("its node");
+    let to = (from + 1) % 3;
+    for number in 0..2_000 {
+        redis::cmd("LPUSH")
+            .arg("{m}q")
+            .arg(format!("job-{number}"))
+            .exec(&mut con)
+            .expect("a push");
+    }
+    for con in &mut cons {
+        con.must("CONFIG SET maxmemory 1");
+    }
+    let wurk = Wurk::new();
+    let moved = AtomicBool::new(false);
+    let mut done: Vec<String> = thread::scope(|scope| {
+        let work = |worker: usize| {
+            let mut con = client.get_connection().expect("a cluster");
+            let (identity, private) = (format!("{{m}}id{worker}"), format!("{{m}}p{worker}"));
+            let heartbeat = Heartbeat {
+                processes: b"{m}ps",
+                identity: identity.as_bytes(),
+                ..HEARTBEAT
+            };
+            let queues = [Queue::new("{m}q", private)];
+            let mut jobs = Vec::new();
+            loop {
+                match wurk.claim(&mut con, &heartbeat, &queues, None) {
+                    Ok(Some(claimed)) => {
+                        let job = String::from_utf8_lossy(&claimed.job).into_owned();
+                        // Told to try again while its keys are on their way.
+                        while wurk
+                            .acknowledge(&mut con, &claimed.queue.private, &claimed.job)
+                            .is_err()
+                        {}
+                        jobs.push(job);
+                    }
+                    Ok(None) if moved.load(Relaxed) => return jobs,
+                    _ => thread::sleep(Duration::from_millis(1)),
+                }
+            }
+        };
+        let workers: Vec<_> = (0..3)
+            .map(|worker| scope.spawn(move || work(worker)))
+            .collect();
+        thread::sleep(Duration::from_millis(30));
+        cons[to].must(&format!("CLUSTER SETSLOT {slot} IMPORTING {}", ids[from]));
+        cons[from].must(&format!("CLUSTER SETSLOT {slot} MIGRATING {}", ids[to]));
+        cons[to].must("CONFIG SET maxmemory 0"); // RESTORE is refused on a full one.
+        loop {
+            let keys = cons[from].must(&format!("CLUSTER GETKEYSINSLOT {slot} 100"));
+            if keys.items().is_empty() {
+                break;
+            }
+            for key in keys.items() {
+                let key = String::from_utf8_lossy(key.bytes().expect("a key")).into_owned();
+                cons[from].must(&format!(
+                    "MIGRATE 127.0.0.1 {} {key} 0 5000",
+                    nodes[to].port
+                ));
+            }
+        }
+        for node in [to, from, 3 - to - from] {
+            cons[node].must(&format!("CLUSTER SETSLOT {slot} NODE {}", ids[to]));
+        }
+        cons[to].must("CONFIG SET maxmemory 1");
+        moved.store(true, Relaxed);
+        workers
+            .into_iter()
+            .flat_map(|worker| worker.join().expect("a worker"))
+            .collect()
+    });
+    done.sort();
+    let mut expected: Vec<_> = (0..2_000).map(|number| format!("job-{number}")).collect();
+    expected.sort();
+    assert_eq!(done, expected, "every job, once");
+}
+
+/// A primary dies and its replica, which has no module, takes its slots.
+pub fn a_replica_takes_over(binary: &Binary) {
+    let nodes = start(&Options::new(binary).module());
+    let mut first = nodes[0].connect();
+    let id =
+        String::from_utf8_lossy(first.must("CLUSTER MYID").bytes().expect("an id")).into_owned();
+    let replica = Options::new(binary)
+        .port()
+        .set("cluster-enabled", &["yes"])
+        .set("cluster-node-timeout", &["2000"])
+        .set("repl-diskless-sync-delay", &["0"])
+        .start();
+    let mut there = replica.connect();
+    there.must(&format!("CLUSTER MEET 127.0.0.1 {}", nodes[0].port));
+    wait_until("the replica has met its primary", || {
+        there.say(&format!("CLUSTER REPLICATE {id}")).to_string() == "OK"
+    });
+    wait_until("the replica follows", || {
+        there
+            .say("INFO replication")
+            .to_string()
+            .contains("master_link_status:up")
+    });
+    let addresses: Vec<_> = nodes[1..]
+        .iter()
+        .map(|node| format!("redis://127.0.0.1:{}/", node.port))
+        .collect();
+    let client = ClusterClient::new(addresses).expect("addresses");
+    let tag = (0..)
+        .find(|tag| first.must(&format!("CLUSTER KEYSLOT {{{tag}}}")).integer() < Some(5_000))
+        .expect("a tag");
+    let at = |name: &str| format!("{{{tag}}}{name}").into_bytes();
+    let queues = [Queue::new(at("q"), at("p"))];
+    let (processes, identity) = (at("ps"), at("id"));
+    let heartbeat = Heartbeat {
+        processes: &processes,
+        identity: &identity,
+        ..HEARTBEAT
+    };
+    for job in ["a", "b", "c"] {
+        first.call(&[b"LPUSH".as_slice(), &queues[0].public, job.as_bytes()]);
+    }
+    for con in [&mut first, &mut there] {
+        con.must("CONFIG SET maxmemory 1");
+    }
+    let wurk = Wurk::new();
+    let mut con = client.get_connection().expect("a cluster");
+    assert_eq!(
+        wurk.claim(&mut con, &heartbeat, &queues, None)
+            .expect("a claim")
+            .expect("a job")
+            .job,
+        b"a"
+    );
+    first.must("WAIT 1 20000");
+    there.must("CLUSTER FAILOVER");
+    wait_until("the replica is a primary", || {
+        there.say("ROLE").to_string().contains("master")
+    });
+    let mut jobs = Vec::new();
+    wait_until("the others have come", || {
+        let claimed = client
+            .get_connection()
+            .and_then(|mut con| wurk.claim(&mut con, &heartbeat, &queues, None));
+        if let Ok(Some(claimed)) = claimed {
+            jobs.push(claimed.job);
+        }
+        jobs.len() == 2
+    });
+    assert_eq!(jobs, [b"b", b"c"]);
+    assert_eq!(
+        there.say(&format!("LLEN {{{tag}}}p")).integer(),
+        Some(3),
+        "where the replica is asked by script"
+    );
+}
+
+/// Which keys a call has, as the server tells a client.
+pub fn keys_are_told(binary: &Binary) {
+    let server = Options::new(binary).module().start();
+    let mut con = server.connect();
+    for (call, keys) in [
+        ("WURK.CLAIM ps id q p i 1 60", "ps id q p"),
+        ("WURK.CLAIM ps id q p r s i 1 60", "ps id q p r s"),
+        ("WURK.BCLAIM ps id q p r s i 1 60 0", "ps id q p r s"),
+        ("WURK.REQUEUE p q j", "p q"),
+        ("WURK.LOCK l 60", "l"),
+        ("WURK.ZADD z 1 m", "z"),
+    ] {
+        let told = con.must(&format!("COMMAND GETKEYS {call}"));
+        let told: Vec<_> = told
+            .items()
+            .iter()
+            .map(|key| String::from_utf8_lossy(key.bytes().expect("a key")).into_owned())
+            .collect();
+        assert_eq!(told.join(" "), keys, "{call}");
+    }
 }

@@ -62,11 +62,12 @@ struct Side {
 }
 
 impl Side {
-    fn start(binary: &Binary, door: Door) -> Self {
+    fn start(binary: &Binary, door: Door, listpack: &str) -> Self {
         let server = door
             .options(binary)
             .set("appendonly", &["yes"])
             .set("notify-keyspace-events", &["AKEmn"])
+            .set("list-max-listpack-size", &[listpack])
             .start();
         let mut con = server.connect();
         con.must("DEBUG SET-ACTIVE-EXPIRE 0");
@@ -121,7 +122,10 @@ pub fn module_and_script_agree(binary: &Binary) {
         .and_then(|steps| steps.parse().ok())
         .unwrap_or(STEPS);
     let mut random = Rng::with_seed(seed);
-    let mut sides = [Door::Module, Door::Script].map(|door| Side::start(binary, door));
+    // How many jobs a node of a list holds, from one to all of them.
+    let listpack = ["-2", "-5", "1", "3", "128"][random.usize(..5)];
+    let sides = [Door::Module, Door::Script];
+    let mut sides = sides.map(|door| Side::start(binary, door, listpack));
     let mut full = false;
     for step in 0..steps {
         if random.usize(..40) == 0 {

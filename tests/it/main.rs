@@ -46,8 +46,16 @@ mod cluster;
 mod connections;
 /// A server that is replaced by one without the module, in the middle.
 mod failover;
+/// A server that is killed, workers that die, and the order of jobs.
+mod faults;
+/// Nothing is kept, and nothing is touched that is not the module's.
+mod leaks;
 /// What an operator sees and can set.
 mod operator;
+/// Chains of replicas, and servers that may not write.
+mod replication;
+/// Users that may do just so much.
+mod rights;
 /// A server that answers as Dragonfly does.
 mod standin;
 /// A claim that waits, by the module and without it.
@@ -96,6 +104,26 @@ fn main() {
             ("roads_script", roads::the_script_is_taken_next),
             ("roads_own_error", roads::the_callers_own_error_comes_back),
             ("roads_answers", roads::an_answer_is_an_answer),
+            ("faults_killed", faults::killed_fifty_times),
+            ("faults_reapers", faults::two_reapers_at_once_do_no_harm),
+            ("order", faults::jobs_keep_their_order),
+            ("replication_chain", replication::a_chain_holds_the_same),
+            (
+                "replication_refused",
+                replication::a_server_that_may_not_write_writes_nothing,
+            ),
+            (
+                "cluster_migration",
+                cluster::a_slot_moves_while_workers_claim,
+            ),
+            ("cluster_failover", cluster::a_replica_takes_over),
+            ("cluster_keys", cluster::keys_are_told),
+            (
+                "rights_worker",
+                rights::a_worker_can_do_its_work_and_no_more,
+            ),
+            ("rights_scripts", rights::scripts_lend_no_rights),
+            ("leaks_memory", leaks::calls_keep_no_memory),
             ("operator_info", operator::info_counts_what_was_done),
             ("operator_brake", operator::a_brake_holds_what_grows),
             ("operator_arguments", operator::a_bad_argument_is_refused),
@@ -134,6 +162,8 @@ fn main() {
             ("roads_behind_a_write", roads::behind_a_write_before_7),
             ("roads_own_error", roads::the_callers_own_error_comes_back),
             ("roads_answers", roads::an_answer_is_an_answer),
+            ("faults_reapers", faults::two_reapers_at_once_do_no_harm),
+            ("order", faults::jobs_keep_their_order),
             ("connections_async", connections::asynchronous),
             ("connections_manager", connections::managed),
             ("connections_pool", connections::pooled),
@@ -151,7 +181,10 @@ fn main() {
         } else {
             before_modules
         };
-        for (name, test) in tests {
+        // The one whose memory valgrind can follow.
+        let valgrind: &[(&str, Test)] = &[("leaks_valgrind", leaks::valgrind_finds_nothing)];
+        let followed = server.name == "valkey-9.1";
+        for (name, test) in tests.iter().chain(valgrind.iter().filter(|_| followed)) {
             let (server, test) = (server.clone(), *test);
             trials.push(Trial::test(format!("{server}::{name}"), move || {
                 test(&server);

@@ -1,0 +1,252 @@
+use std::collections::HashSet;
+use std::sync::Mutex;
+use std::thread;
+use std::time::Duration;
+
+use redis::{Client, Connection, RedisResult};
+use wurk_client::{Heartbeat, Queue, Wurk};
+use wurk_testkit::{Binary, Options, Resp};
+
+use crate::roads::HEARTBEAT;
+
+const KILLS: u32 = 50;
+const JOBS: usize = 3_000;
+const WORKERS: usize = 3;
+
+/// A job of this number.
+fn job(number: usize) -> Vec<u8> {
+    format!("job-{number}").into_bytes()
+}
+
+fn queues(worker: usize) -> [Queue; 2] {
+    ["q1", "q2"].map(|queue| Queue::new(queue, format!("{queue}:{worker}")))
+}
+
+fn list(con: &mut Resp, line: &str) -> Vec<Vec<u8>> {
+    con.must(line)
+        .items()
+        .iter()
+        .filter_map(|item| item.bytes().map(<[u8]>::to_vec))
+        .collect()
+}
+
+/// What the workers know of the jobs.
+#[derive(Default)]
+struct Ledger {
+    /// Acknowledged, and told so.
+    done: HashSet<Vec<u8>>,
+    /// About to be acknowledged: where the reply was lost, it may have been.
+    tried: HashSet<Vec<u8>>,
+}
+
+/// Claims, and then finishes, gives back or puts aside, until the server dies.
+/// A job that this has said is done was acknowledged by the server.
+fn work(
+    con: &mut Connection,
+    wurk: &Wurk,
+    worker: usize,
+    ledger: &Mutex<Ledger>,
+) -> RedisResult<()> {
+    let (identity, queues) = (format!("id{worker}"), queues(worker));
+    let heartbeat = Heartbeat {
+        identity: identity.as_bytes(),
+        ..HEARTBEAT
+    };
+    let mut random = fastrand::Rng::new();
+    loop {
+        let Some(claimed) = wurk.claim(con, &heartbeat, &queues, None)? else {
+            return Ok(());
+        };
+        let Queue { public, private } = claimed.queue;
+        match random.u8(..6) {
+            0 => drop(wurk.requeue(con, private, public, &claimed.job, None)?),
+            1 => {
+                wurk.zadd(con, b"retry", 1.0, &claimed.job, None)?;
+                wurk.acknowledge(con, private, &claimed.job)?;
+            }
+            _ => {
+                ledger
+                    .lock()
+                    .expect("a ledger")
+                    .tried
+                    .insert(claimed.job.clone());
+                if wurk.acknowledge(con, private, &claimed.job)? {
+                    let done = &mut ledger.lock().expect("a ledger").done;
+                    assert!(done.insert(claimed.job), "a job done twice");
+                }
+            }
+        }
+    }
+}
+
+/// Fifty kills in a row over one folder, at maxmemory, every other start without
+/// the module: an acknowledged job is gone, every other is in one place.
+pub fn killed_fifty_times(binary: &Binary) {
+    let options = Options::new(binary)
+        .set("appendonly", &["yes"])
+        .set("appendfsync", &["always"]);
+    let mut server = options.clone().module().start();
+    let mut con = server.connect();
+    for number in 0..JOBS {
+        con.call(&[
+            b"LPUSH".as_slice(),
+            [b"q1", b"q2"][number % 2],
+            &job(number),
+        ]);
+    }
+    let ledger = Mutex::new(Ledger::default());
+    for kill in 0..KILLS {
+        server.connect().must("CONFIG SET maxmemory 1");
+        let client = Client::open(server.url()).expect("an address");
+        let wurk = Wurk::new();
+        let stopped = thread::scope(|scope| {
+            for worker in 0..WORKERS {
+                let (client, wurk, ledger) = (&client, &wurk, &ledger);
+                scope.spawn(move || {
+                    // Ends with the server; what it was told by then counts.
+                    let _ = client
+                        .get_connection()
+                        .and_then(|mut con| work(&mut con, wurk, worker, ledger));
+                });
+            }
+            thread::sleep(Duration::from_millis(fastrand::u64(1..25)));
+            server.kill()
+        });
+        server = if kill % 2 == 0 {
+            options.start_over(stopped)
+        } else {
+            options.clone().module().start_over(stopped)
+        };
+        let mut con = server.connect();
+        let mut standing = list(&mut con, "ZRANGE retry 0 -1");
+        for public in ["q1", "q2"] {
+            standing.extend(list(&mut con, &format!("LRANGE {public} 0 -1")));
+            for worker in 0..WORKERS {
+                let private = format!("{public}:{worker}");
+                let flying = list(&mut con, &format!("LRANGE {private} 0 -1"));
+                // A job that was put aside and not yet acknowledged stands in
+                // both places for that moment; its reaper makes it one.
+                for job in flying {
+                    if con.call(&[b"ZSCORE".as_slice(), b"retry", &job]).is_nil() {
+                        standing.push(job.clone());
+                    }
+                    con.call(&[b"LREM".as_slice(), private.as_bytes(), b"1", &job]);
+                    if con.call(&[b"ZSCORE".as_slice(), b"retry", &job]).is_nil() {
+                        con.call(&[b"RPUSH".as_slice(), public.as_bytes(), &job]);
+                    }
+                }
+            }
+        }
+        let Ledger { done, tried } = &*ledger.lock().expect("a ledger");
+        let places: HashSet<_> = standing.iter().cloned().collect();
+        assert_eq!(
+            places.len(),
+            standing.len(),
+            "kill {kill}: a job in two places"
+        );
+        let known =
+            |job: &Vec<u8>| places.contains(job) || done.contains(job) || tried.contains(job);
+        let lost: Vec<_> = (0..JOBS).map(job).filter(|job| !known(job)).collect();
+        assert!(lost.is_empty(), "kill {kill}: lost {lost:?}");
+        let back: Vec<_> = places.intersection(done).collect();
+        assert!(
+            back.is_empty(),
+            "kill {kill}: acknowledged, and here again: {back:?}"
+        );
+    }
+    let Ledger { done, tried } = ledger.into_inner().expect("a ledger");
+    assert!(
+        done.len() > 100,
+        "only {} jobs were done between {KILLS} kills",
+        done.len()
+    );
+    // A reply is lost at most once for each worker and kill.
+    assert!(
+        tried.len() - done.len() <= WORKERS * KILLS as usize,
+        "{} of {}",
+        done.len(),
+        tried.len()
+    );
+}
+
+/// Two reapers over the same lists at once: every job is given back once.
+pub fn two_reapers_at_once_do_no_harm(binary: &Binary) {
+    let mut options = Options::new(binary);
+    if binary.loads_modules() {
+        options = options.module();
+    }
+    let server = options.start();
+    let mut con = server.connect();
+    for number in 0..JOBS {
+        con.call(&[b"LPUSH".as_slice(), b"q1:dead", &job(number)]);
+    }
+    con.must("CONFIG SET maxmemory 1");
+    let client = Client::open(server.url()).expect("an address");
+    let wurk = Wurk::new();
+    let back: usize = thread::scope(|scope| {
+        let reap = || {
+            let mut con = client.get_connection().expect("a connection");
+            let jobs: Vec<Vec<u8>> = redis::cmd("LRANGE")
+                .arg(&["q1:dead", "0", "-1"])
+                .query(&mut con)
+                .expect("jobs");
+            jobs.iter()
+                .filter(|job| {
+                    wurk.requeue(&mut con, b"q1:dead", b"q1", job, None)
+                        .expect("a requeue")
+                })
+                .count()
+        };
+        let reapers = [(); 3].map(|()| scope.spawn(reap));
+        reapers
+            .into_iter()
+            .map(|reaper| reaper.join().expect("a reaper"))
+            .sum()
+    });
+    assert_eq!(back, JOBS, "each was given back by one of them");
+    let jobs: HashSet<_> = list(&mut con, "LRANGE q1 0 -1").into_iter().collect();
+    assert_eq!(
+        (jobs.len(), con.say("LLEN q1").integer()),
+        (JOBS, Some(JOBS as i64))
+    );
+}
+
+/// First in, first out; a job that was given back is next; lists in their order.
+pub fn jobs_keep_their_order(binary: &Binary) {
+    let mut options = Options::new(binary);
+    if binary.loads_modules() {
+        options = options.module();
+    }
+    let server = options.start();
+    let mut con = server.connect();
+    for number in 0..300 {
+        con.call(&[
+            b"LPUSH".as_slice(),
+            [b"q1", b"q2"][number % 2],
+            &job(number),
+        ]);
+    }
+    con.must("CONFIG SET maxmemory 1");
+    let client = Client::open(server.url()).expect("an address");
+    let mut worker = client.get_connection().expect("a connection");
+    let (wurk, queues) = (Wurk::new(), queues(0));
+    let mut random = fastrand::Rng::with_seed(3);
+    // All of the first list before any of the second.
+    let mut expected = (0..300).step_by(2).chain((1..300).step_by(2)).peekable();
+    while let Some(claimed) = wurk
+        .claim(&mut worker, &HEARTBEAT, &queues, None)
+        .expect("a claim")
+    {
+        assert_eq!(claimed.job, job(*expected.peek().expect("no job more")));
+        if random.u8(..4) == 0 {
+            let Queue { public, private } = claimed.queue;
+            assert!(
+                wurk.requeue(&mut worker, private, public, &claimed.job, None)
+                    .expect("a requeue")
+            );
+        } else {
+            expected.next();
+        }
+    }
+    assert_eq!(expected.next(), None, "all have come");
+}

@@ -1,0 +1,142 @@
+use std::fs;
+
+use wurk_testkit::{Binary, Options, Resp, Server};
+
+use crate::door::digest;
+use crate::stream::wait_until;
+
+/// One of every call, each writing something.
+const CALLS: [&str; 5] = [
+    "WURK.CLAIM ps id none none:p q q:p info 1.5 600",
+    "WURK.BCLAIM ps id none none:p q q:p info 1.5 600 1",
+    "WURK.REQUEUE x q c",
+    "WURK.LOCK l 600000",
+    "WURK.ZADD z 1 m",
+];
+
+fn replica_of(binary: &Binary, primary: &Server) -> Options {
+    Options::new(binary)
+        .port()
+        .set("repl-diskless-sync-delay", &["0"])
+        .set("replicaof", &["127.0.0.1", &primary.port.to_string()])
+}
+
+fn in_step(con: &mut Resp) {
+    wait_until("the replica is in step", || {
+        con.say("INFO replication")
+            .to_string()
+            .contains("master_link_status:up")
+    });
+}
+
+fn number(con: &mut Resp, section: &str, field: &str) -> i64 {
+    let info = con.say(&format!("INFO {section}")).to_string();
+    let value = info
+        .split_once(&format!("{field}:"))
+        .and_then(|(_, rest)| rest.split(['\\', '"']).next()?.parse().ok());
+    value.unwrap_or_else(|| panic!("no {field}"))
+}
+
+/// A chain, the module only at its head; the middle is cut off and comes back,
+/// first by what it missed, then by the whole.
+pub fn a_chain_holds_the_same(binary: &Binary) {
+    let head = Options::new(binary)
+        .module()
+        .port()
+        .set("repl-diskless-sync-delay", &["0"])
+        .start();
+    let middle = replica_of(binary, &head).start();
+    let tail = replica_of(binary, &middle).start();
+    let [mut a, mut b, mut c] = [&head, &middle, &tail].map(Server::connect);
+    in_step(&mut b);
+    in_step(&mut c);
+    let use_all = |con: &mut Resp| {
+        con.must("RPUSH q a b c d");
+        con.must("RPUSH x c");
+        con.must("CONFIG SET maxmemory 1");
+        CALLS.iter().for_each(|line| drop(con.must(line)));
+        con.must("CONFIG SET maxmemory 0");
+    };
+    let mut agree = |a: &mut Resp, what: &str| {
+        let expected = digest(a);
+        wait_until(what, || {
+            digest(&mut b) == expected && digest(&mut c) == expected
+        });
+    };
+    use_all(&mut a);
+    agree(&mut a, "the chain agrees");
+    for whole in [false, true] {
+        let before = number(&mut a, "stats", "sync_full");
+        let partly = number(&mut a, "stats", "sync_partial_ok");
+        a.must("CLIENT KILL TYPE replica");
+        if whole {
+            // More than the backlog holds, and another history.
+            a.must("DEBUG CHANGE-REPL-ID");
+        }
+        use_all(&mut a);
+        agree(&mut a, "the chain agrees again");
+        let full = number(&mut a, "stats", "sync_full") - before;
+        if whole {
+            assert!(full > 0, "by the whole");
+        } else {
+            assert!(
+                full == 0 && number(&mut a, "stats", "sync_partial_ok") > partly,
+                "by what it missed"
+            );
+        }
+    }
+}
+
+fn refused_with(con: &mut Resp, code: &str) {
+    let before = digest(con);
+    for line in CALLS {
+        let reply = con.say(line);
+        assert!(
+            reply.error().is_some_and(|error| error.starts_with(code)),
+            "{line}: {reply}"
+        );
+    }
+    assert_eq!(digest(con), before, "{code}: nothing has changed");
+}
+
+/// The server's own answers, and nothing written.
+pub fn a_server_that_may_not_write_writes_nothing(binary: &Binary) {
+    let primary = Options::new(binary)
+        .module()
+        .port()
+        .set("repl-diskless-sync-delay", &["0"])
+        .set("dbfilename", &["taken.rdb"])
+        .start();
+    let mut con = primary.connect();
+    con.must("RPUSH q a b");
+    con.must("RPUSH x c");
+    con.must("CONFIG SET min-replicas-to-write 1");
+    refused_with(&mut con, "NOREPLICAS ");
+    con.must("CONFIG SET min-replicas-to-write 0");
+
+    let replica = replica_of(binary, &primary).module().start();
+    let mut there = replica.connect();
+    in_step(&mut there);
+    refused_with(&mut there, "READONLY ");
+
+    // A save that fails: the file cannot be made where a folder has its name.
+    con.must("CONFIG SET stop-writes-on-bgsave-error yes");
+    con.call(&["CONFIG", "SET", "save", "3600 1"]);
+    fs::create_dir_all(primary.folder().join("taken.rdb/x")).expect("a folder");
+    wait_until("the save has failed", || {
+        // Refused while another one runs.
+        con.say("BGSAVE");
+        con.say("INFO persistence")
+            .to_string()
+            .contains("rdb_last_bgsave_status:err")
+    });
+    refused_with(&mut con, "MISCONF ");
+    fs::remove_dir_all(primary.folder().join("taken.rdb")).expect("a folder");
+    wait_until("the save has not failed", || {
+        con.say("BGSAVE");
+        con.say("INFO persistence")
+            .to_string()
+            .contains("rdb_last_bgsave_status:ok")
+    });
+    CALLS.iter().for_each(|line| drop(con.must(line)));
+}
