@@ -7,6 +7,7 @@
 //! | variable | what it does |
 //! | --- | --- |
 //! | `WURK_REQUIRE_SERVERS` | servers that must be there, with commas between, or `all` |
+//! | `WURK_REQUIRE_LANGUAGES` | set: Python and Ruby must be there with their Redis libraries |
 //! | `WURK_MODULE` | the module to load in place of the one just built |
 //! | `WURK_SEED` | the seed of the random runs, to see one again |
 //! | `WURK_STEPS` | how many steps they take |
@@ -44,10 +45,14 @@ mod bclaim;
 mod cluster;
 /// The same over asynchronous connections, pools and ports.
 mod connections;
+/// What the doctor says of servers that are well, and of others.
+mod doctor;
 /// A server that is replaced by one without the module, in the middle.
 mod failover;
 /// A server that is killed, workers that die, and the order of jobs.
 mod faults;
+/// The examples in Python and Ruby.
+mod languages;
 /// Nothing is kept, and nothing is touched that is not the module's.
 mod leaks;
 /// What an operator sees and can set.
@@ -144,6 +149,13 @@ fn main() {
                 "bclaim_killed",
                 bclaim::killed_in_the_middle_leaves_a_job_in_one_list,
             ),
+            ("languages_python", languages::python_worker_drains),
+            ("languages_ruby", languages::ruby_worker_drains),
+            (
+                "languages_ruby_calls",
+                languages::ruby_calls_take_every_road,
+            ),
+            ("doctor", doctor::tells_what_it_found),
             ("connections_async", connections::asynchronous),
             ("connections_manager", connections::managed),
             ("connections_pool", connections::pooled),
@@ -164,6 +176,13 @@ fn main() {
             ("roads_answers", roads::an_answer_is_an_answer),
             ("faults_reapers", faults::two_reapers_at_once_do_no_harm),
             ("order", faults::jobs_keep_their_order),
+            ("languages_python", languages::python_worker_drains),
+            ("languages_ruby", languages::ruby_worker_drains),
+            (
+                "languages_ruby_calls",
+                languages::ruby_calls_take_every_road,
+            ),
+            ("doctor", doctor::tells_what_it_found),
             ("connections_async", connections::asynchronous),
             ("connections_manager", connections::managed),
             ("connections_pool", connections::pooled),
@@ -192,6 +211,14 @@ fn main() {
             }));
         }
     }
+    trials.push(Trial::test("languages::scripts_stand_once", || {
+        languages::the_ruby_file_holds_the_scripts();
+        Ok(())
+    }));
+    trials.push(Trial::test("doctor::no_answer", || {
+        doctor::says_that_nobody_answers();
+        Ok(())
+    }));
     trials.push(Trial::test("standin::like_dragonfly", || {
         standin::loses_no_job();
         Ok(())

@@ -1,0 +1,116 @@
+//! Asks a server whether its workers will get their jobs when it is full, says
+//! what it found, what that means, and what to do. Changes nothing.
+//!
+//! | room | what is in it |
+//! | --- | --- |
+//! | `ask` | the questions, none of which writes |
+//! | `judge` | what the answers mean |
+//!
+//! Ends with 0 where all is well, 1 where something is to be mended, 2 where the
+//! server does not answer.
+
+mod ask;
+mod judge;
+
+use std::process::ExitCode;
+use std::time::Duration;
+
+use clap::Parser;
+use comfy_table::{Table, presets};
+use judge::{Finding, Level};
+
+/// Asks a server whether its workers will get their jobs when it is full.
+#[derive(Parser)]
+#[command(name = "wurk-doctor", version)]
+struct Arguments {
+    /// The server, e.g. redis://user:password@host:6379/0
+    url: String,
+    /// The findings as JSON
+    #[arg(long)]
+    json: bool,
+    /// How long the server may take to answer, in seconds
+    #[arg(long, default_value_t = 5)]
+    timeout: u64,
+}
+
+fn main() -> ExitCode {
+    let arguments = Arguments::parse();
+    let timeout = Duration::from_secs(arguments.timeout.max(1));
+    let answers = match ask::all(&arguments.url, timeout) {
+        Ok(answers) => answers,
+        Err(error) => {
+            if arguments.json {
+                println!(
+                    "{}",
+                    serde_json::json!({ "error": error.to_string(), "findings": [] })
+                );
+            } else {
+                eprintln!("no answer: {error}");
+            }
+            return ExitCode::from(2);
+        }
+    };
+    let findings = judge::all(&answers);
+    if arguments.json {
+        println!("{}", json(&findings));
+    } else {
+        println!("{}", table(&findings));
+    }
+    let mend = findings
+        .iter()
+        .filter(|finding| finding.level == Level::Mend)
+        .count();
+    if !arguments.json {
+        println!(
+            "{}",
+            if mend == 0 {
+                "nothing to mend".to_owned()
+            } else {
+                format!("to mend: {mend}")
+            }
+        );
+    }
+    ExitCode::from(u8::from(mend > 0))
+}
+
+fn table(findings: &[Finding]) -> Table {
+    let mut table = Table::new();
+    table
+        .load_preset(presets::UTF8_HORIZONTAL_ONLY)
+        .set_header(["", "found", "means", "do"]);
+    for finding in findings {
+        let mark = match finding.level {
+            Level::Fine => "  ",
+            Level::Mend => "! ",
+            Level::Unseen => "? ",
+        };
+        let topic = format!("{mark}{}", finding.topic);
+        table.add_row([
+            topic.as_str(),
+            &finding.found,
+            &finding.means,
+            &finding.todo,
+        ]);
+    }
+    table
+}
+
+fn json(findings: &[Finding]) -> serde_json::Value {
+    let findings: Vec<_> = findings
+        .iter()
+        .map(|finding| {
+            serde_json::json!({
+                "topic": finding.topic,
+                "level": match finding.level {
+                    Level::Fine => "fine",
+                    Level::Mend => "mend",
+                    Level::Unseen => "unseen",
+                },
+                "found": finding.found,
+                "means": finding.means,
+                "do": finding.todo,
+            })
+        })
+        .collect();
+    serde_json::json!({ "findings": findings })
+}

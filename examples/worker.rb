@@ -1,0 +1,54 @@
+# frozen_string_literal: true
+
+# A worker that claims, works and acknowledges, and goes on when Redis is full.
+#
+#   ruby examples/worker.rb redis://127.0.0.1/ mail bulk
+#
+# Ends when every queue is empty; prints each job.
+require "json"
+require "redis"
+require "securerandom"
+require "socket"
+require_relative "wurk"
+
+url, *names = ARGV
+conn = Redis.new(url: url)
+host, pid, nonce = ENV.fetch("DYNO", Socket.gethostname), Process.pid, SecureRandom.hex(6)
+info = JSON.generate(hostname: host, pid: pid, identity: "#{host}:#{pid}:#{nonce}", started_at: Time.now.to_f,
+                     tag: "", concurrency: 1, queues: names, weights: [], labels: [], version: "0", embedded: false)
+queues = names.map { |name| "queue:#{name}" }
+keys = queues.flat_map { |queue| [queue, "#{queue}|#{host}|#{pid}|#{nonce}|0"] }
+
+# What the worker does as long as there is memory; at the first refusal the call
+# that does the same on a full server.
+def rescued(plain)
+  plain.call
+rescue Redis::CommandError => e
+  raise unless e.message.start_with?("OOM", "ERR Out of memory")
+
+  yield e
+end
+
+claim = lambda do
+  keys.each_slice(2).with_index(1) do |(public_q, private_list), index|
+    job = conn.call("LMOVE", public_q, private_list, "RIGHT", "LEFT")
+    return [index, job] if job
+  end
+  nil
+end
+
+loop do
+  index, job = rescued(claim) { |oom| Wurk.claim(conn, oom, keys: keys, info: info, beat: Time.now.to_f) }
+  break unless job
+
+  private_list = keys[2 * index - 1]
+  begin
+    raise "a job that fails" if job.include?('"fails"')
+
+    puts job
+  rescue RuntimeError
+    at = (Time.now.to_f + 30).to_s
+    rescued(-> { conn.call("ZADD", "retry", at, job) }) { |oom| Wurk.zadd(conn, oom, "retry", at, job) }
+  end
+  conn.call("LREM", private_list, "1", job)
+end

@@ -1,0 +1,264 @@
+# frozen_string_literal: true
+
+# The way out of a full Redis, for a Sidekiq-compatible library: four calls that
+# take the connection and the OOM error that sent the caller here. Each goes by
+# the first road that the server has:
+#
+# 1. the command of the wurk module;
+# 2. the script, under the line that lets it run out of memory (7.0 and later);
+# 3. the script behind a write that changes nothing (before 7.0);
+# 4. none: it raises the caller's own error, the very one. A caller that brought
+#    nil gets the server's refusal.
+#
+# Every other error is an answer and is raised as it is; nothing is sent twice
+# whose reply was lost. All that is asked of a connection is `call(*command)`, so
+# that the redis and the redis-client gem serve alike.
+#
+# This file stands alone: the scripts at its end are client/lua/*.lua.
+module Wurk
+  HOLDS = 60 # seconds that a road is taken before the better ones are tried again
+  TTL = 60 # seconds that a process lives without another heartbeat
+  WRITE = "redis.pcall('ZREMRANGEBYRANK', KEYS[1], 1, 0)\n"
+
+  module_function
+
+  # Takes the next job, and says that the process is alive.
+  #
+  # keys: public, private, public, private, ... The identity is read from the
+  # private list's name, `<public>|<host>|<pid>|<nonce>|<index>`, unless given.
+  # Returns [index, payload], index being the number of the pair, from 1; nil when
+  # every public list is empty.
+  def claim(conn, error, keys:, info:, beat:, processes: "processes", identity: identity_of(keys), ttl: TTL)
+    return nil if keys.empty?
+
+    run(conn, error, "WURK.CLAIM", [processes, identity, *keys], [info.to_s, beat.to_s, ttl.to_s])
+  end
+
+  # Takes the lock `key` for so many milliseconds: "OK", or nil while somebody
+  # holds it.
+  def lock(conn, error, key, ttl_ms)
+    run(conn, error, "WURK.LOCK", [key], [ttl_ms.to_s])
+  end
+
+  # Gives a job back: 1, or 0 when it has left the private list since.
+  def requeue(conn, error, private_list, public_q, job)
+    run(conn, error, "WURK.REQUEUE", [private_list, public_q], [job])
+  end
+
+  # Adds a member to a sorted set: 1 when added, 0 when its score was updated.
+  def zadd(conn, error, key, score, member)
+    run(conn, error, "WURK.ZADD", [key], [score.to_s, member])
+  end
+
+  def identity_of(keys)
+    return nil if keys.empty?
+
+    *, host, pid, nonce, _index = keys[1].to_s.split("|")
+    raise ArgumentError, "no identity in the private list's name: #{keys[1]}" unless host && pid && nonce
+
+    "#{host}:#{pid}:#{nonce}"
+  end
+  private_class_method :identity_of
+
+  def run(conn, error, command, keys, args)
+    road = road(conn, command)
+    loop do
+      reply = conn.call(*by(road, command, keys, args))
+      learn(conn, command, road)
+      return reply
+    rescue StandardError => e
+      further = after(road, command, e.message)
+      if further == :own
+        learn(conn, command, road)
+        raise error || e
+      end
+      raise e unless further
+
+      road = further
+    end
+  end
+  private_class_method :run
+
+  def by(road, command, keys, args)
+    return [command, *keys, *args] if road == :module
+
+    text = SCRIPTS.fetch(command)
+    text = WRITE + text.lines.drop(1).join if road == :behind_a_write
+    ["EVAL", text, keys.size.to_s, *keys, *args]
+  end
+  private_class_method :by
+
+  # The road behind a refusal, :own where there is none, nil where the error is
+  # an answer.
+  def after(road, command, message)
+    case road
+    when :module
+      :script if message.match?(/\AERR unknown command ['`"]#{Regexp.escape(command)}['`"]/i)
+    when :script
+      no_scripts?(message) ? :own : (:behind_a_write if cannot_compile?(message) || oom?(message))
+    else
+      :own if no_scripts?(message) || cannot_compile?(message) || oom?(message)
+    end
+  end
+  private_class_method :after
+
+  def no_scripts?(message)
+    message.match?(/\AERR unknown command ['`"]EVAL|\AERR Could not find scripting engine/i) ||
+      message.match?(/'eval' command|can't run this command or subcommand/)
+  end
+  private_class_method :no_scripts?
+
+  def cannot_compile?(message)
+    message.match?(/unexpected symbol near '#'|\AERR Unexpected flag in script shebang/)
+  end
+  private_class_method :cannot_compile?
+
+  def oom?(message)
+    message.match?(/\AOOM |\AERR Out of memory|\AERR Error running script.*: -?(OOM |Out of memory)/m)
+  end
+  private_class_method :oom?
+
+  # What each connection's server has, by command, and when that was learned.
+  KNOWN = ObjectSpace::WeakMap.new
+  private_constant :KNOWN
+
+  def road(conn, command)
+    road, learned = KNOWN[conn]&.fetch(command, nil)
+    road && now - learned < HOLDS ? road : :module
+  end
+  private_class_method :road
+
+  def learn(conn, command, road)
+    (KNOWN[conn] ||= {})[command] = [road, now]
+  end
+  private_class_method :learn
+
+  def now
+    Process.clock_gettime(Process::CLOCK_MONOTONIC)
+  end
+  private_class_method :now
+
+  SCRIPTS = {
+    "WURK.CLAIM" => <<~'LUA',
+      #!lua flags=allow-oom
+      -- Moves the tail of the first public list that holds a job to the head of the
+      -- private list beside it, and says that the calling process is alive.
+      --
+      -- KEYS     processes identity public private [public private ...]
+      --          the set of all processes, the hash of this one, and pairs of a queue
+      --          and this process's list of jobs in flight
+      -- ARGV     info beat ttl
+      --          two fields of the hash, and how many seconds the hash lives
+      -- Replies  {n, job}, n being the number of the pair from 1; nil when every
+      --          public list is empty
+      -- Effects  HSET identity info, SADD processes identity  where there is no hash
+      --          HSET identity beat, EXPIRE identity ttl      always
+      --          LMOVE public private RIGHT LEFT              where there is a job
+      -- Errors   about an argument, the set or the hash: nothing has been written;
+      --          WRONGTYPE of a list: the heartbeat has been, and no job has moved
+
+      if #KEYS < 4 or #KEYS % 2 == 1 or #ARGV ~= 3 then
+        return redis.error_reply("ERR wrong number of arguments for 'wurk.claim' command")
+      end
+      local processes, identity = KEYS[1], KEYS[2]
+      local info, beat, ttl = ARGV[1], ARGV[2], ARGV[3]
+
+      -- All is checked before the first write. Numbers here have 53 bits, what the
+      -- server can hold has 64: the digits are compared instead.
+      local sign, digits = ttl:match('^(%-?)([1-9]%d*)$')
+      if ttl == '0' then sign, digits = '', '0' end
+      local most = sign == '-' and '9223372036854775808' or '9223372036854775807'
+      if not digits or #digits > 19 or (#digits == 19 and digits > most) then
+        return redis.error_reply('ERR value is not an integer or out of range')
+      end
+      -- ttl * 1000 + now must not pass 9223372 036854775 807; the first two groups
+      -- are compared as one number is, from the left.
+      local now = redis.call('TIME')
+      local latest = 36854775 - tonumber(now[1]) - (tonumber(now[2]) >= 808000 and 1 or 0)
+      local high, low = tonumber(digits:sub(1, -10)) or 0, tonumber(digits:sub(-9))
+      if sign == '-' or digits == '0' or (high - 9223372) * 1000000000 + low > latest then
+        return redis.error_reply("ERR invalid expire time in 'wurk.claim' command")
+      end
+
+      local set, hash = redis.call('TYPE', processes).ok, redis.call('TYPE', identity).ok
+      local new = hash == 'none'
+      if (set ~= 'set' and set ~= 'none') or (hash ~= 'hash' and not new)
+        or (new and processes == identity) then
+        return redis.error_reply('WRONGTYPE Operation against a key holding the wrong kind of value')
+      end
+
+      if new then
+        redis.call('HSET', identity, 'info', info)
+        redis.call('SADD', processes, identity)
+      end
+      redis.call('HSET', identity, 'beat', beat)
+      redis.call('EXPIRE', identity, ttl)
+
+      for i = 3, #KEYS, 2 do
+        local job = redis.pcall('LMOVE', KEYS[i], KEYS[i + 1], 'RIGHT', 'LEFT')
+        if type(job) == 'table' then return job end -- an error
+        if job then return {(i - 1) / 2, job} end
+      end
+      return nil
+    LUA
+    "WURK.REQUEUE" => <<~'LUA',
+      #!lua flags=allow-oom
+      -- Moves a job from a private list back to the end of its public list that is
+      -- claimed next.
+      --
+      -- KEYS     private public
+      -- ARGV     job
+      -- Replies  1, or 0 when the job has left the private list since
+      -- Effects  RPUSH public job, then LREM private 1 job: the job stands in one
+      --          list before it leaves the other
+      -- Errors   WRONGTYPE where either key is not a list: nothing has been written
+
+      if #KEYS ~= 2 or #ARGV ~= 1 then
+        return redis.error_reply("ERR wrong number of arguments for 'wurk.requeue' command")
+      end
+      local private, public, job = KEYS[1], KEYS[2], ARGV[1]
+
+      local list = redis.call('TYPE', public).ok
+      if list ~= 'list' and list ~= 'none' then
+        return redis.error_reply('WRONGTYPE Operation against a key holding the wrong kind of value')
+      end
+      local at = redis.pcall('LPOS', private, job)
+      if type(at) == 'table' then return at end -- an error
+      if not at then return 0 end
+
+      redis.call('RPUSH', public, job)
+      redis.call('LREM', private, 1, job)
+      return 1
+    LUA
+    "WURK.LOCK" => <<~'LUA',
+      #!lua flags=allow-oom
+      -- Takes a lock that lapses by itself.
+      --
+      -- KEYS     key
+      -- ARGV     ttl, in milliseconds
+      -- Replies  OK, or nil while somebody holds it
+      -- Effects  SET key 1 NX PX ttl
+      -- Errors   what SET says of a ttl: nothing has been written
+
+      if #KEYS ~= 1 or #ARGV ~= 1 then
+        return redis.error_reply("ERR wrong number of arguments for 'wurk.lock' command")
+      end
+      return redis.pcall('SET', KEYS[1], 1, 'NX', 'PX', ARGV[1])
+    LUA
+    "WURK.ZADD" => <<~'LUA',
+      #!lua flags=allow-oom
+      -- Adds a member to a sorted set, or updates its score.
+      --
+      -- KEYS     key
+      -- ARGV     score member
+      -- Replies  1 when added, 0 when only the score was updated
+      -- Effects  ZADD key score member
+      -- Errors   what ZADD says: nothing has been written
+
+      if #KEYS ~= 1 or #ARGV ~= 2 then
+        return redis.error_reply("ERR wrong number of arguments for 'wurk.zadd' command")
+      end
+      return redis.pcall('ZADD', KEYS[1], ARGV[1], ARGV[2])
+    LUA
+  }.freeze
+end
