@@ -8,12 +8,15 @@ CARGO ?= cargo
 # The demo's server (a program's path), and `no` to drain without the module.
 SERVER ?=
 MODULE ?= yes
+# Arguments for the benchmark, and whom to ask.
+BENCH ?=
+URL ?= redis://127.0.0.1/
 # Where `make install` puts the module.
 PREFIX ?=
 
 demo_arguments = $(if $(SERVER),--server $(abspath $(SERVER))) $(if $(filter no,$(MODULE)),--no-module)
 
-.PHONY: help demo test build lint servers install
+.PHONY: help demo test build lint servers bench doctor deb install
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' Makefile
@@ -40,6 +43,20 @@ lint: ## formatting, clippy and docs, warnings are errors
 servers: ## the servers that the tests run on, into target/servers
 	@tools/need pip
 	@tools/servers
+
+bench: ## what a claim costs, side by side with all else (BENCH='--help')
+	@tools/need compiler libclang pip
+	@tools/servers >/dev/null
+	@$(CARGO) build --release --quiet --package wurk --package wurk-bench
+	@target/release/wurk-bench $(BENCH)
+
+doctor: ## ask a server whether it would let its workers go on (URL=redis://...)
+	@$(CARGO) run --release --quiet --package wurk-client --features doctor --bin wurk-doctor -- $(URL)
+
+deb: build ## a package for Debian 12 and newer, in target/debian
+	@tools/need deb
+	$(CARGO) deb --no-build --package wurk
+	tools/check-deb
 
 install: build ## the module, to the server's folder or PREFIX/lib/redis/modules
 	@folder=$(if $(PREFIX),$(PREFIX)/lib/redis/modules,/usr/lib/redis/modules); \

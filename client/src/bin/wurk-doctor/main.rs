@@ -76,7 +76,7 @@ fn main() -> ExitCode {
 fn table(findings: &[Finding]) -> Table {
     let mut table = Table::new();
     table
-        .load_preset(presets::UTF8_HORIZONTAL_ONLY)
+        .load_preset(presets::UTF8_BORDERS_ONLY)
         .set_header(["", "found", "means", "do"]);
     for finding in findings {
         let mark = match finding.level {
