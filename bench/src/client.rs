@@ -9,7 +9,9 @@ use wurk_testkit::{Binary, Options};
 use crate::cost::{Bench, Scene, median};
 use crate::tables;
 
-const CALLS: usize = 3_000;
+/// Calls in one go; by hand and by the client in turn, many times.
+const CALLS: usize = 250;
+const TURNS: usize = 12;
 
 pub(crate) fn table(binary: &Binary, rounds: usize) {
     let mut bench = Bench::start(&Options::new(binary).module());
@@ -24,7 +26,7 @@ pub(crate) fn table(binary: &Binary, rounds: usize) {
     for queues in [1, 10, 100] {
         let scene = Scene::claim(queues, 0, 200);
         let (mut by_hand, mut by_client) = (Vec::new(), Vec::new());
-        for _ in 0..rounds {
+        for _ in 0..rounds * TURNS {
             bench.refill(&scene, 2 * CALLS);
             by_hand.push(time(|| claim_by_hand(&mut con, &scene)));
             by_client.push(time_client(&mut con, &scene));

@@ -79,6 +79,11 @@ fn draw(
     let (right, top) = (most(|point| point.0), most(|point| point.1) * 1.1);
     let area = SVGBackend::new(file, SIZE).into_drawing_area();
     area.fill(&WHITE)?;
+    let corner = if powers {
+        SeriesLabelPosition::UpperLeft
+    } else {
+        SeriesLabelPosition::LowerLeft
+    };
     let mut builder = ChartBuilder::on(&area);
     builder
         .caption(title, ("sans-serif", 18))
@@ -105,7 +110,7 @@ fn draw(
                 .configure_series_labels()
                 .background_style(WHITE.mix(0.8))
                 .border_style(BLACK.mix(0.3))
-                .position(SeriesLabelPosition::UpperLeft)
+                .position(corner)
                 .draw()?;
         }};
     }

@@ -349,7 +349,8 @@ fn end_with_us(command: &mut Command) {
 
 /// A port that was free a moment ago, and so was the one that a cluster node
 /// takes beside it. Below those that the system gives to clients.
-fn free_port() -> u16 {
+#[must_use]
+pub fn free_port() -> u16 {
     loop {
         let port = fastrand::u16(12_000..22_000);
         let beside = port + 10_000;

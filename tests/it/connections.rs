@@ -3,8 +3,9 @@ use std::time::Duration;
 
 use redis::aio::ConnectionLike;
 use redis::{Client, ConnectionLike as _};
+use tempfile::TempDir;
 use wurk_client::Wurk;
-use wurk_testkit::{Binary, Options, Resp, Server};
+use wurk_testkit::{Binary, Options, Resp, Server, server::free_port};
 
 use crate::door::{DOORS, Door};
 use crate::roads::{HEARTBEAT, calls, own_error, queues};
@@ -179,6 +180,68 @@ pub fn managed(binary: &Binary) {
             .collect();
         numbers.sort_unstable();
         assert!(numbers.into_iter().eq(0..200), "{door:?}: every job once");
+    }
+}
+
+/// Over TLS, with a certificate made for the test; on builds that speak it.
+pub fn over_tls(binary: &Binary) {
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    let made = rcgen::generate_simple_self_signed(["127.0.0.1".to_owned()]).expect("a certificate");
+    let folder = TempDir::new().expect("a folder");
+    let file = |name: &str, text: String| {
+        let path = folder.path().join(name);
+        std::fs::write(&path, text).expect("a file");
+        path.display().to_string()
+    };
+    let (certificate, key) = (
+        file("certificate", made.cert.pem()),
+        file("key", made.signing_key.serialize_pem()),
+    );
+    for door in doors(binary) {
+        // Beside the port that is found to be free, so is another.
+        let port = free_port();
+        let options = door
+            .options(binary)
+            .set("tls-port", &[&port.to_string()])
+            .set("tls-cert-file", &[&certificate])
+            .set("tls-key-file", &[&key])
+            .set("tls-ca-cert-file", &[&certificate])
+            .set("tls-auth-clients", &["no"]);
+        let server = match options.try_start(TempDir::new().expect("a folder")) {
+            Ok(server) => server,
+            Err(log) => {
+                assert!(log.to_lowercase().contains("tls"), "{log}");
+                eprintln!("{binary} is built without TLS");
+                return;
+            }
+        };
+        let mut con = server.connect();
+        con.must("RPUSH q a b c d e");
+        con.must("CONFIG SET maxmemory 1");
+        let client =
+            Client::open(format!("rediss://127.0.0.1:{port}/#insecure")).expect("an address");
+        let (wurk, queues) = (Wurk::new(), queues());
+        let mut worker = client.get_connection().expect("a connection");
+        let claimed = wurk.claim(&mut worker, &HEARTBEAT, &queues, Some(own_error()));
+        assert_eq!(
+            claimed.expect("a claim").expect("a job").job,
+            b"e",
+            "{door:?}"
+        );
+        block_on(async {
+            let mut worker = client
+                .get_multiplexed_async_connection()
+                .await
+                .expect("a connection");
+            let claimed = wurk
+                .claim_async(&mut worker, &HEARTBEAT, &queues, Some(own_error()))
+                .await;
+            assert_eq!(
+                claimed.expect("a claim").expect("a job").job,
+                b"d",
+                "{door:?}"
+            );
+        });
     }
 }
 

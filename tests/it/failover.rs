@@ -49,13 +49,8 @@ pub fn by_sentinel_in_the_middle_of_a_drain(binary: &Binary) {
     });
 
     let address = format!("redis://127.0.0.1:{}/", sentinel.port);
-    let mut client = SentinelClient::build(
-        vec![address],
-        "main".into(),
-        None,
-        SentinelServerType::Master,
-    )
-    .expect("an address");
+    let mut client = SentinelClient::build(vec![address], "main", None, SentinelServerType::Master)
+        .expect("an address");
     let (wurk, queues) = (Wurk::new(), queues());
     let mut done = HashSet::new();
     let mut work = |con: &mut Connection, count: usize| -> RedisResult<usize> {

@@ -197,6 +197,16 @@ pub fn a_brake_holds_what_grows(binary: &Binary) {
         r#"[(integer) 1, "c"]"#
     );
     assert_eq!(con.must("WURK.REQUEUE p q d").integer(), Some(1));
+    // And to its end, with nothing lost.
+    let mut drained = 0;
+    while !con.must("WURK.CLAIM ps id q p i 1 60").is_nil() {
+        drained += 1;
+    }
+    assert_eq!(drained, 3, "b, a, and the d that was given back");
+    assert_eq!(
+        con.say("LRANGE p 0 -1").to_string(),
+        r#"["a", "b", "d", "c"]"#
+    );
     // At run time, too.
     con.must("CONFIG SET wurk.growth-limit 0");
     con.must("WURK.LOCK l 1000");
