@@ -28,6 +28,7 @@ demo: ## fill a Redis until it refuses, and drain it (SERVER=path, MODULE=no)
 
 test: ## all tests, on every server that is there
 	@tools/need compiler libclang server
+	$(CARGO) build --package wurk-client --features doctor --bins --examples
 	$(CARGO) test --workspace --features wurk-client/doctor
 
 build: ## the module, as target/release/libwurk.so

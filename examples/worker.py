@@ -15,8 +15,9 @@ me = [host, str(os.getpid()), nonce]
 queues = [(f"queue:{name}", "|".join([f"queue:{name}", *me, "0"])) for name in sys.argv[2:]]
 
 
-def is_oom(error):  # redis-py takes the code off an OOM error's text
-    return isinstance(error, redis.exceptions.OutOfMemoryError) or re.search("OOM|Out of memory", str(error))
+def is_oom(error):  # a newer redis-py takes the code off the text, and has a class for it
+    out_of_memory = getattr(redis.exceptions, "OutOfMemoryError", ())
+    return isinstance(error, out_of_memory) or re.search("OOM |Out of memory", str(error))
 
 
 def rescue(command, keys, args, own):

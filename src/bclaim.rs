@@ -74,7 +74,8 @@ impl Waits for Bclaim {
             return None;
         }
         Some(Request::read(args).and_then(|request| {
-            request.heartbeat(ctx)?.write(ctx, ctx.clock().arg())?;
+            let beat = ctx.clock();
+            request.heartbeat(ctx)?.write_on_waking(ctx, beat.arg())?;
             request.take(ctx)
         }))
     }

@@ -105,14 +105,18 @@ impl<'a> Request<'a> {
     pub(crate) fn take(&self, ctx: &Ctx) -> Outcome {
         for (number, [public, private]) in (1..).zip(self.pairs) {
             // A look is cheaper than opening to write, and most lists of most
-            // claims are empty.
-            if ctx.look(*public) == Kind::Absent {
-                continue;
+            // claims are empty. As in `LMOVE`, the private list is not so much
+            // as looked at before the public one is found to be a list.
+            match ctx.look(*public) {
+                Kind::Absent => continue,
+                Kind::List => {}
+                _ => return Err(Refusal::WrongType),
             }
             let job = if public.bytes() == private.bytes() {
                 // One list turned round: two open keys must not be the same.
                 let lists_and_ends = [*public, *private, words::right(), words::left()];
-                Some(Job::Reply(ctx.call(c"LMOVE", &lists_and_ends).ok()?))
+                let job = ctx.call(c"LMOVE", &lists_and_ends).ok()?;
+                (!job.is_nil()).then_some(Job::Reply(job))
             } else {
                 ctx.move_tail_to_head(*public, *private)?.map(Job::Text)
             };

@@ -58,16 +58,31 @@ impl<'a, 'c> Heartbeat<'a, 'c> {
     /// that is not known yet; for every one `HSET identity beat <beat>` and
     /// `EXPIRE identity <ttl>`.
     pub(crate) fn write(self, ctx: &Ctx, beat: Arg) -> Result<(), Refusal> {
-        let hash = match self.known {
-            Some(hash) => hash,
-            None => {
-                ctx.call(c"HSET", &[self.identity, words::info(), self.info])
-                    .ok()?;
-                ctx.call(c"SADD", &[self.processes, self.identity]).ok()?;
-                ctx.open(self.identity)
-            }
-        };
-        ctx.set_field_and_expiry(hash, self.identity, words::beat(), beat, self.expires_at);
+        if self.known.is_none() {
+            ctx.call(c"HSET", &[self.identity, words::info(), self.info])
+                .ok()?;
+            ctx.call(c"SADD", &[self.processes, self.identity]).ok()?;
+        }
+        self.beat(ctx, beat);
         Ok(())
+    }
+
+    /// The same for a client that has been woken. There a call stands outside
+    /// the transaction in the stream on 7.0, so the one that there is comes
+    /// first: a member without its hash is a process that is dead, a hash that
+    /// never lapses would be one that never dies.
+    pub(crate) fn write_on_waking(self, ctx: &Ctx, beat: Arg) -> Result<(), Refusal> {
+        if self.known.is_none() {
+            ctx.call(c"SADD", &[self.processes, self.identity]).ok()?;
+            let hash = ctx.open(self.identity);
+            ctx.set_field(hash, self.identity, words::info(), self.info);
+        }
+        self.beat(ctx, beat);
+        Ok(())
+    }
+
+    fn beat(self, ctx: &Ctx, beat: Arg) {
+        let hash = self.known.unwrap_or_else(|| ctx.open(self.identity));
+        ctx.set_field_and_expiry(hash, self.identity, words::beat(), beat, self.expires_at);
     }
 }

@@ -15,7 +15,9 @@ pub(crate) fn milliseconds(seconds: Number, now: i64) -> Result<i64, Refusal> {
     }
     // A cast stops at the last number that there is.
     let milliseconds = milliseconds as i64;
-    if milliseconds.checked_add(now).is_none() {
+    let end = milliseconds.checked_add(now);
+    // The server reckons the end again a moment later: a minute is left for it.
+    if end.and_then(|end| end.checked_add(60_000)).is_none() {
         return Err(Refusal::TimeoutOutOfRange);
     }
     Ok(milliseconds)

@@ -27,6 +27,7 @@ needed! {
     RedisModule_BlockClientOnKeys
     RedisModule_Call
     RedisModule_CallReplyInteger
+    RedisModule_CallReplyStringPtr
     RedisModule_CallReplyType
     RedisModule_CloseKey
     RedisModule_CreateCommand

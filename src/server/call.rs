@@ -30,6 +30,16 @@ impl Reply {
         self.kind() == raw::REDISMODULE_REPLY_NULL as i32
     }
 
+    fn starts_with(&self, text: &[u8]) -> bool {
+        let mut length = 0;
+        // SAFETY: a reply that has not been freed; null where it is no text.
+        unsafe {
+            let start = api!(RedisModule_CallReplyStringPtr(self.pointer(), &mut length));
+            !start.is_null()
+                && std::slice::from_raw_parts(start.cast::<u8>(), length).starts_with(text)
+        }
+    }
+
     /// The integer replied, 0 where the reply is none.
     pub(crate) fn integer(&self) -> i64 {
         if self.kind() == raw::REDISMODULE_REPLY_INTEGER as i32 {
@@ -67,6 +77,15 @@ impl Ctx<'_> {
     /// Calls a command that writes.
     pub(crate) fn call(&self, command: &CStr, args: &[Arg]) -> Called {
         self.call_with(c"!Ev", command, args)
+    }
+
+    /// Whether the server knows a command, by calling it without arguments:
+    /// every one that is asked for wants some.
+    pub(super) fn knows(&self, command: &CStr) -> bool {
+        match self.ask(command, &[]).ok() {
+            Err(Refusal::Server(error)) => !error.starts_with(b"ERR unknown command"),
+            _ => false,
+        }
     }
 
     /// Calls a command that only reads.

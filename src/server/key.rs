@@ -80,6 +80,45 @@ impl Key<'_> {
     }
 }
 
+impl Key<'_> {
+    fn set_field(&self, field: Arg, value: Arg) {
+        // SAFETY: an open key, strings that are valid for this call, and the
+        // null that ends the list. The hash copies what it keeps.
+        unsafe {
+            api!(RedisModule_HashSet(
+                self.raw,
+                raw::REDISMODULE_HASH_NONE as c_int,
+                field.pointer(),
+                value.pointer(),
+                ptr::null_mut::<RedisModuleString>(),
+            ));
+        }
+    }
+
+    fn pop_tail(&self) -> Option<Text> {
+        // SAFETY: an open key; the string that is popped is the module's to free.
+        unsafe {
+            let job = api!(RedisModule_ListPop(
+                self.raw,
+                raw::REDISMODULE_LIST_TAIL as c_int
+            ));
+            NonNull::new(job).map(|job| Text::new(job))
+        }
+    }
+
+    fn push(&self, end: isize, job: &Text) -> bool {
+        // SAFETY: an open key and a string that is valid.
+        let status = unsafe {
+            api!(RedisModule_ListPush(
+                self.raw,
+                end as c_int,
+                job.arg().pointer()
+            ))
+        };
+        status == raw::REDISMODULE_OK as c_int
+    }
+}
+
 impl Drop for Key<'_> {
     fn drop(&mut self) {
         // SAFETY: opened by `open`, closed once. Null is ignored.
@@ -103,6 +142,14 @@ impl Ctx<'_> {
         Key::open(self, key, WRITE)
     }
 
+    /// `HSET name field value`, on a key that is open and holds a hash or nothing.
+    pub(crate) fn set_field(&self, key: Key, name: Arg, field: Arg, value: Arg) {
+        key.set_field(field, value);
+        drop(key);
+        self.touch(name);
+        self.tell_of_field(name, field, value);
+    }
+
     /// `HSET name field value` and `PEXPIREAT name at`, on a key that is open and
     /// holds a hash.
     pub(crate) fn set_field_and_expiry(
@@ -113,33 +160,16 @@ impl Ctx<'_> {
         value: Arg,
         at: i64,
     ) {
-        // SAFETY: an open key, strings that are valid for this call, and the
-        // null that ends the list. The hash copies what it keeps.
-        unsafe {
-            api!(RedisModule_HashSet(
-                key.raw,
-                raw::REDISMODULE_HASH_NONE as c_int,
-                field.pointer(),
-                value.pointer(),
-                ptr::null_mut::<RedisModuleString>(),
-            ));
-            api!(RedisModule_SetAbsExpire(key.raw, at));
-        }
+        key.set_field(field, value);
+        // SAFETY: an open key.
+        unsafe { api!(RedisModule_SetAbsExpire(key.raw, at)) };
         drop(key);
         self.touch(name);
-        // SAFETY: context and strings are valid for this call; the formats name
-        // the arguments behind them.
+        self.tell_of_field(name, field, value);
+        self.notify(raw::REDISMODULE_NOTIFY_GENERIC, c"expire", name);
+        // SAFETY: context and string are valid for this call; the format names
+        // the arguments behind it.
         unsafe {
-            self.notify(raw::REDISMODULE_NOTIFY_HASH, c"hset", name);
-            api!(RedisModule_Replicate(
-                self.raw,
-                c"HSET".as_ptr(),
-                c"sss".as_ptr(),
-                name.pointer(),
-                field.pointer(),
-                value.pointer(),
-            ));
-            self.notify(raw::REDISMODULE_NOTIFY_GENERIC, c"expire", name);
             api!(RedisModule_Replicate(
                 self.raw,
                 c"PEXPIREAT".as_ptr(),
@@ -150,34 +180,51 @@ impl Ctx<'_> {
         }
     }
 
+    fn tell_of_field(&self, name: Arg, field: Arg, value: Arg) {
+        self.notify(raw::REDISMODULE_NOTIFY_HASH, c"hset", name);
+        // SAFETY: context and strings are valid for this call; the format names
+        // the arguments behind it.
+        unsafe {
+            api!(RedisModule_Replicate(
+                self.raw,
+                c"HSET".as_ptr(),
+                c"sss".as_ptr(),
+                name.pointer(),
+                field.pointer(),
+                value.pointer(),
+            ));
+        }
+    }
+
     /// `LMOVE from to RIGHT LEFT` between two keys that are not the same. The
     /// job, or nothing where `from` is empty.
     pub(crate) fn move_tail_to_head(&self, from: Arg, to: Arg) -> Result<Option<Text>, Refusal> {
+        // The target first: opening it may let what has expired there go, and
+        // whoever hears of that may write to the source.
+        let target = self.open(to);
         let source = self.open(from);
         match source.kind() {
             Kind::Absent => return Ok(None),
             Kind::List => {}
             _ => return Err(Refusal::WrongType),
         }
-        let target = self.open(to);
         if !matches!(target.kind(), Kind::List | Kind::Absent) {
             return Err(Refusal::WrongType);
         }
         // All is checked: from here on nothing can refuse. As in `LMOVE`, the
-        // job is in no list for a moment that nobody else can see.
-        // SAFETY: two open keys that are lists or empty; the string that is
-        // popped is the module's to free.
-        let job = unsafe {
-            let tail = raw::REDISMODULE_LIST_TAIL as c_int;
-            let job =
-                NonNull::new(api!(RedisModule_ListPop(source.raw, tail))).map(|job| Text::new(job));
-            let Some(job) = job else { return Ok(None) };
-            let head = raw::REDISMODULE_LIST_HEAD as c_int;
-            api!(RedisModule_ListPush(target.raw, head, job.arg().pointer()));
-            job
+        // job is in no list for a moment that no client can see.
+        let Some(job) = source.pop_tail() else {
+            return Ok(None);
         };
         let emptied = source.kind() == Kind::Absent;
-        drop((source, target));
+        drop(source);
+        if !target.push(raw::REDISMODULE_LIST_HEAD, &job) {
+            // No server does this; a job would be lost by one that did.
+            drop(target);
+            self.open(from).push(raw::REDISMODULE_LIST_TAIL, &job);
+            return Err(Refusal::NoReply);
+        }
+        drop(target);
         self.touch(to);
         self.notify(raw::REDISMODULE_NOTIFY_LIST, c"lpush", to);
         self.notify(raw::REDISMODULE_NOTIFY_LIST, c"rpop", from);

@@ -1,11 +1,12 @@
 //! Loading: what the module needs of a server, and the line it writes.
 
-use std::ffi::{CStr, CString, c_int};
+use std::ffi::{CStr, CString, c_int, c_void};
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use redis_module::{Context, RedisString, Status, raw};
 
 use super::api::{self, api};
-use super::{Registration, command, config, key, memory, stats, words};
+use super::{Ctx, Registration, command, config, key, memory, stats, words};
 
 /// The crate's version as `MODULE LIST` shows it: 1.2.3 is 10203.
 pub(crate) const VERSION: c_int = match version() {
@@ -87,10 +88,9 @@ fn try_load(
     };
     key::choose_how_to_look();
     words::make();
-    config::register(context.ctx.cast(), args)?;
-    if !memory::follow(context.ctx.cast()) {
-        return Err("the server does not tell of changes of its configuration".into());
-    }
+    let ctx = context.ctx.cast();
+    check_commands(ctx)?;
+    config::register(ctx, args)?;
     // SAFETY: the context is the module's own, the function one that stays.
     unsafe {
         api!(RedisModule_RegisterInfoFunc(
@@ -102,7 +102,60 @@ fn try_load(
         command::register(context.ctx.cast(), registration)
             .map_err(|why| format!("the server refused {}: {why}", registration.name()))?;
     }
+    // Last: nothing may call a module that has not been loaded.
+    if !memory::follow(ctx) || !follow_cron(ctx) {
+        return Err("the server does not tell of what happens in it".into());
+    }
     Ok(found(context))
+}
+
+/// The commands of the server's own that are called, or sent on to replicas and
+/// the AOF: what is sent on under a name that is unknown there is lost.
+const COMMANDS: [&CStr; 9] = [
+    c"HSET",
+    c"LMOVE",
+    c"LPOS",
+    c"LREM",
+    c"PEXPIREAT",
+    c"RPUSH",
+    c"SADD",
+    c"SET",
+    c"ZADD",
+];
+
+fn check_commands(ctx: *mut raw::RedisModuleCtx) -> Result<(), String> {
+    // SAFETY: the context is the module's own, valid until loading is over.
+    let ctx = unsafe { Ctx::new(ctx) };
+    match COMMANDS.into_iter().find(|command| !ctx.knows(command)) {
+        None => Ok(()),
+        Some(command) => Err(format!(
+            "it needs {}, which this server does not know: see 'rename-command' in its configuration",
+            command.to_string_lossy()
+        )),
+    }
+}
+
+/// Loading is over, and clients may have come.
+static LOADED: AtomicBool = AtomicBool::new(false);
+
+/// Takes note of the server's first round after loading.
+fn follow_cron(ctx: *mut raw::RedisModuleCtx) -> bool {
+    unsafe extern "C" fn round(
+        _: *mut raw::RedisModuleCtx,
+        _: raw::RedisModuleEvent,
+        _: u64,
+        _: *mut c_void,
+    ) {
+        LOADED.store(true, Relaxed);
+    }
+    let event = raw::RedisModuleEvent {
+        id: raw::REDISMODULE_EVENT_CRON_LOOP,
+        dataver: 1,
+    };
+    // SAFETY: called at load in a valid context, with a function of a library
+    // that is not unloaded without its subscriptions.
+    let status = unsafe { api!(RedisModule_SubscribeToServerEvent(ctx, event, Some(round))) };
+    status == raw::REDISMODULE_OK as c_int
 }
 
 /// What kind of server this is, and how it stands to memory.
@@ -162,7 +215,13 @@ fn log(context: &Context, level: &CStr, line: &str) {
 
 /// `MODULE UNLOAD` brings a server down that has a client with one of the
 /// commands queued, or a user whose rights name one: there is no unloading.
+///
+/// But for the server's own, of a module that it has just loaded and does not
+/// like the options of: from 8.0 on it ends where that is refused.
 pub(crate) fn refuse_to_unload(context: &Context) -> Status {
+    if !LOADED.load(Relaxed) {
+        return Status::Ok;
+    }
     log(
         context,
         c"warning",

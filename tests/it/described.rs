@@ -1,4 +1,6 @@
 use std::collections::HashMap;
+use std::thread;
+use std::time::Duration;
 
 use tempfile::TempDir;
 use wurk_testkit::{Binary, Options, Reply};
@@ -233,12 +235,47 @@ pub fn load_says_what_it_found(binary: &Binary) {
     assert_eq!(parts.join("."), env!("CARGO_PKG_VERSION"));
 }
 
+/// What the module sends on must not have another name here.
+pub fn a_renamed_command_is_missed(binary: &Binary) {
+    for name in ["LMOVE", "PEXPIREAT", "SADD", "LREM"] {
+        let folder = TempDir::new().expect("a folder");
+        let options = Options::new(binary)
+            .module()
+            .set("rename-command", &[name, "other"]);
+        let log = options
+            .try_start(folder)
+            .expect_err("a command that is missing");
+        let expected = format!("not loaded: it needs {name}, which this server does not know");
+        assert!(log.contains(&expected), "{log}");
+    }
+}
+
+/// An option that is not the module's, found after it has been loaded.
+pub fn a_strange_option_does_no_harm(binary: &Binary) {
+    let server = Options::new(binary)
+        .set("enable-module-command", &["yes"])
+        .start();
+    let mut con = server.connect();
+    let module = wurk_testkit::binary::module().display().to_string();
+    let reply = con.say(&format!("MODULE LOADEX {module} CONFIG wurk.nosuch 5"));
+    assert!(reply.error().is_some(), "{reply}");
+    con.must("PING");
+    let modules = con.say("MODULE LIST").to_string();
+    assert!(!modules.contains("wurk"), "{modules}");
+    con.must(&format!(
+        "MODULE LOADEX {module} CONFIG wurk.growth-limit 5"
+    ));
+    con.must("WURK.LOCK l 1000");
+}
+
 pub fn unload_is_refused(binary: &Binary) {
     let server = Options::new(binary)
         .module()
         .set("enable-module-command", &["yes"])
         .start();
     let mut con = server.connect();
+    // From the server's first round on, of which there are ten a second.
+    thread::sleep(Duration::from_millis(400));
     assert!(con.say("MODULE UNLOAD wurk").error().is_some());
     assert_eq!(con.say("WURK.LOCK l 1000").to_string(), "OK");
     assert!(

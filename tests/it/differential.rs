@@ -136,9 +136,9 @@ pub fn module_and_script_agree(binary: &Binary) {
             }
         }
         let mut lapse = None;
-        let batch = match random.usize(..240) {
+        let batch = match random.usize(..400) {
             0 => {
-                let at = since_1970() + Duration::from_millis(40);
+                let at = since_1970() + Duration::from_millis(150);
                 lapse = Some(at);
                 let at = at.as_millis().to_string().into_bytes();
                 vec![Step::Plain(vec![
@@ -147,7 +147,7 @@ pub fn module_and_script_agree(binary: &Binary) {
                     at,
                 ])]
             }
-            1..20 => in_multi(&mut random),
+            1..34 => in_multi(&mut random),
             _ => vec![any_step(&mut random)],
         };
         for one in &batch {

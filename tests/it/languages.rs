@@ -26,13 +26,7 @@ fn interpreter(names: &[&'static str], check: &[&str]) -> Option<&'static str> {
 }
 
 fn python() -> Option<&'static str> {
-    interpreter(
-        &["python3", "/usr/bin/python3"],
-        &[
-            "-c",
-            "import redis.exceptions; redis.exceptions.OutOfMemoryError",
-        ],
-    )
+    interpreter(&["python3", "/usr/bin/python3"], &["-c", "import redis"])
 }
 
 fn ruby() -> Option<&'static str> {

@@ -96,6 +96,11 @@ fn main() {
             ("contract_of_absent_keys", contract::expired_keys_are_absent),
             ("described", described::as_the_contract_says),
             ("described_load", described::load_says_what_it_found),
+            ("described_renamed", described::a_renamed_command_is_missed),
+            (
+                "described_options",
+                described::a_strange_option_does_no_harm,
+            ),
             ("described_unload", described::unload_is_refused),
             ("differential", differential::module_and_script_agree),
             ("bytes", bytes::any_byte_may_stand_anywhere),
