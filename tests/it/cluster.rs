@@ -261,29 +261,36 @@ pub fn a_slot_moves_while_workers_claim(binary: &Binary) {
     assert_eq!(done, expected, "every job, once");
 }
 
-/// A primary dies and its replica, which has no module, takes its slots.
+/// Three primaries, each with a replica that has no module, one of which takes
+/// its primary's place.
 pub fn a_replica_takes_over(binary: &Binary) {
     let nodes = start(&Options::new(binary).module());
     let mut first = nodes[0].connect();
-    let id =
-        String::from_utf8_lossy(first.must("CLUSTER MYID").bytes().expect("an id")).into_owned();
-    let replica = Options::new(binary)
+    let options = Options::new(binary)
         .port()
         .set("cluster-enabled", &["yes"])
         .set("cluster-node-timeout", &["2000"])
-        .set("repl-diskless-sync-delay", &["0"])
-        .start();
-    let mut there = replica.connect();
-    there.must(&format!("CLUSTER MEET 127.0.0.1 {}", nodes[0].port));
-    wait_until("the replica has met its primary", || {
-        there.say(&format!("CLUSTER REPLICATE {id}")).to_string() == "OK"
-    });
-    wait_until("the replica follows", || {
-        there
-            .say("INFO replication")
-            .to_string()
-            .contains("master_link_status:up")
-    });
+        .set("repl-diskless-sync-delay", &["0"]);
+    let replicas: Vec<_> = nodes.iter().map(|_| options.start()).collect();
+    for (node, replica) in nodes.iter().zip(&replicas) {
+        let id = node.connect().must("CLUSTER MYID");
+        let id = String::from_utf8_lossy(id.bytes().expect("an id")).into_owned();
+        let mut there = replica.connect();
+        there.must(&format!("CLUSTER MEET 127.0.0.1 {}", node.port));
+        wait_until("the replica has met its primary", || {
+            there.say(&format!("CLUSTER REPLICATE {id}")).to_string() == "OK"
+        });
+    }
+    for replica in &replicas {
+        let mut there = replica.connect();
+        wait_until("the replica follows", || {
+            there
+                .say("INFO replication")
+                .to_string()
+                .contains("master_link_status:up")
+        });
+    }
+    let mut there = replicas[0].connect();
     let addresses: Vec<_> = nodes[1..]
         .iter()
         .map(|node| format!("redis://127.0.0.1:{}/", node.port))

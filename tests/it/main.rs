@@ -76,6 +76,102 @@ use wurk_testkit::Binary;
 /// A test, on one server.
 type Test = fn(&Binary);
 
+/// On servers that can load the module.
+const WITH_MODULE: &[(&str, Test)] = &[
+    ("contract", contract::is_kept_by_module_and_script),
+    ("contract_of_absent_keys", contract::expired_keys_are_absent),
+    ("described", described::as_the_contract_says),
+    ("described_load", described::load_says_what_it_found),
+    ("described_renamed", described::a_renamed_command_is_missed),
+    (
+        "described_options",
+        described::a_strange_option_does_no_harm,
+    ),
+    ("described_unload", described::unload_is_refused),
+    ("differential", differential::module_and_script_agree),
+    ("bytes", bytes::any_byte_may_stand_anywhere),
+    ("drain_by_module", drain::by_module),
+    ("drain_by_script", drain::by_script),
+    ("watch", watch::is_broken_by_what_is_written),
+    ("stream_replica", stream::a_replica_needs_no_module),
+    ("stream_restart", stream::a_restart_needs_no_module),
+    ("junk", junk::stops_no_server),
+    ("roads_module", roads::the_module_is_taken_first),
+    ("roads_script", roads::the_script_is_taken_next),
+    ("faults_killed", faults::killed_fifty_times),
+    ("replication_chain", replication::a_chain_holds_the_same),
+    (
+        "replication_refused",
+        replication::a_server_that_may_not_write_writes_nothing,
+    ),
+    (
+        "cluster_migration",
+        cluster::a_slot_moves_while_workers_claim,
+    ),
+    ("cluster_failover", cluster::a_replica_takes_over),
+    ("cluster_keys", cluster::keys_are_told),
+    (
+        "rights_worker",
+        rights::a_worker_can_do_its_work_and_no_more,
+    ),
+    ("rights_scripts", rights::scripts_lend_no_rights),
+    ("leaks_memory", leaks::calls_keep_no_memory),
+    ("operator_info", operator::info_counts_what_was_done),
+    ("operator_brake", operator::a_brake_holds_what_grows),
+    ("operator_arguments", operator::a_bad_argument_is_refused),
+    ("bclaim_claims", bclaim::with_a_job_is_a_claim),
+    ("bclaim_wakes", bclaim::wakes_where_blmove_would),
+    ("bclaim_ends", bclaim::ends_as_blmove_does),
+    ("bclaim_timeouts", bclaim::refuses_a_timeout_as_blmove_does),
+    (
+        "bclaim_multi",
+        bclaim::waits_in_no_transaction_and_no_script,
+    ),
+    ("bclaim_order", bclaim::serves_in_order),
+    ("bclaim_full", bclaim::is_woken_at_maxmemory),
+    ("bclaim_looks", bclaim::looks_again_on_waking),
+    ("bclaim_gone", bclaim::a_client_that_has_gone_takes_nothing),
+    ("bclaim_stream", bclaim::streams_plain_commands),
+    (
+        "bclaim_killed",
+        bclaim::killed_in_the_middle_leaves_a_job_in_one_list,
+    ),
+];
+
+/// On servers that are too old for it.
+const BEFORE_MODULES: &[(&str, Test)] = &[
+    ("described_too_old", described::an_older_server_is_refused),
+    ("drain_behind_a_write", drain::behind_a_write),
+    ("roads_behind_a_write", roads::behind_a_write_before_7),
+];
+
+/// On all.
+const EVERYWHERE: &[(&str, Test)] = &[
+    ("roads_own_error", roads::the_callers_own_error_comes_back),
+    ("roads_answers", roads::an_answer_is_an_answer),
+    ("faults_reapers", faults::two_reapers_at_once_do_no_harm),
+    ("order", faults::jobs_keep_their_order),
+    ("languages_python", languages::python_worker_drains),
+    ("languages_ruby", languages::ruby_worker_drains),
+    (
+        "languages_ruby_calls",
+        languages::ruby_calls_take_every_road,
+    ),
+    ("doctor", doctor::tells_what_it_found),
+    ("connections_async", connections::asynchronous),
+    ("connections_manager", connections::managed),
+    ("connections_tls", connections::over_tls),
+    ("connections_pool", connections::pooled),
+    ("waiting_client", waiting::claims_within),
+    ("cluster", cluster::is_asked_at_the_right_node),
+    (
+        "failover_sentinel",
+        failover::by_sentinel_in_the_middle_of_a_drain,
+    ),
+    ("worker_killed", worker::killed_in_the_middle_loses_nothing),
+    ("worker_stopped", worker::stopped_gives_its_jobs_back),
+];
+
 fn main() {
     let mut arguments = Arguments::from_args();
     // Most of a test is waiting for servers.
@@ -91,126 +187,19 @@ fn main() {
 
     let mut trials = Vec::new();
     for server in &servers {
-        let with_module: &[(&str, Test)] = &[
-            ("contract", contract::is_kept_by_module_and_script),
-            ("contract_of_absent_keys", contract::expired_keys_are_absent),
-            ("described", described::as_the_contract_says),
-            ("described_load", described::load_says_what_it_found),
-            ("described_renamed", described::a_renamed_command_is_missed),
-            (
-                "described_options",
-                described::a_strange_option_does_no_harm,
-            ),
-            ("described_unload", described::unload_is_refused),
-            ("differential", differential::module_and_script_agree),
-            ("bytes", bytes::any_byte_may_stand_anywhere),
-            ("drain_by_module", drain::by_module),
-            ("drain_by_script", drain::by_script),
-            ("watch", watch::is_broken_by_what_is_written),
-            ("stream_replica", stream::a_replica_needs_no_module),
-            ("stream_restart", stream::a_restart_needs_no_module),
-            ("junk", junk::stops_no_server),
-            ("roads_module", roads::the_module_is_taken_first),
-            ("roads_script", roads::the_script_is_taken_next),
-            ("roads_own_error", roads::the_callers_own_error_comes_back),
-            ("roads_answers", roads::an_answer_is_an_answer),
-            ("faults_killed", faults::killed_fifty_times),
-            ("faults_reapers", faults::two_reapers_at_once_do_no_harm),
-            ("order", faults::jobs_keep_their_order),
-            ("replication_chain", replication::a_chain_holds_the_same),
-            (
-                "replication_refused",
-                replication::a_server_that_may_not_write_writes_nothing,
-            ),
-            (
-                "cluster_migration",
-                cluster::a_slot_moves_while_workers_claim,
-            ),
-            ("cluster_failover", cluster::a_replica_takes_over),
-            ("cluster_keys", cluster::keys_are_told),
-            (
-                "rights_worker",
-                rights::a_worker_can_do_its_work_and_no_more,
-            ),
-            ("rights_scripts", rights::scripts_lend_no_rights),
-            ("leaks_memory", leaks::calls_keep_no_memory),
-            ("operator_info", operator::info_counts_what_was_done),
-            ("operator_brake", operator::a_brake_holds_what_grows),
-            ("operator_arguments", operator::a_bad_argument_is_refused),
-            ("bclaim_claims", bclaim::with_a_job_is_a_claim),
-            ("bclaim_wakes", bclaim::wakes_where_blmove_would),
-            ("bclaim_ends", bclaim::ends_as_blmove_does),
-            ("bclaim_timeouts", bclaim::refuses_a_timeout_as_blmove_does),
-            (
-                "bclaim_multi",
-                bclaim::waits_in_no_transaction_and_no_script,
-            ),
-            ("bclaim_order", bclaim::serves_in_order),
-            ("bclaim_full", bclaim::is_woken_at_maxmemory),
-            ("bclaim_looks", bclaim::looks_again_on_waking),
-            ("bclaim_gone", bclaim::a_client_that_has_gone_takes_nothing),
-            ("bclaim_stream", bclaim::streams_plain_commands),
-            (
-                "bclaim_killed",
-                bclaim::killed_in_the_middle_leaves_a_job_in_one_list,
-            ),
-            ("languages_python", languages::python_worker_drains),
-            ("languages_ruby", languages::ruby_worker_drains),
-            (
-                "languages_ruby_calls",
-                languages::ruby_calls_take_every_road,
-            ),
-            ("doctor", doctor::tells_what_it_found),
-            ("connections_async", connections::asynchronous),
-            ("connections_manager", connections::managed),
-            ("connections_tls", connections::over_tls),
-            ("connections_pool", connections::pooled),
-            ("waiting_client", waiting::claims_within),
-            ("cluster", cluster::is_asked_at_the_right_node),
-            (
-                "failover_sentinel",
-                failover::by_sentinel_in_the_middle_of_a_drain,
-            ),
-            ("worker_killed", worker::killed_in_the_middle_loses_nothing),
-            ("worker_stopped", worker::stopped_gives_its_jobs_back),
-        ];
-        let before_modules: &[(&str, Test)] = &[
-            ("described_too_old", described::an_older_server_is_refused),
-            ("drain_behind_a_write", drain::behind_a_write),
-            ("roads_behind_a_write", roads::behind_a_write_before_7),
-            ("roads_own_error", roads::the_callers_own_error_comes_back),
-            ("roads_answers", roads::an_answer_is_an_answer),
-            ("faults_reapers", faults::two_reapers_at_once_do_no_harm),
-            ("order", faults::jobs_keep_their_order),
-            ("languages_python", languages::python_worker_drains),
-            ("languages_ruby", languages::ruby_worker_drains),
-            (
-                "languages_ruby_calls",
-                languages::ruby_calls_take_every_road,
-            ),
-            ("doctor", doctor::tells_what_it_found),
-            ("connections_async", connections::asynchronous),
-            ("connections_manager", connections::managed),
-            ("connections_tls", connections::over_tls),
-            ("connections_pool", connections::pooled),
-            ("waiting_client", waiting::claims_within),
-            ("cluster", cluster::is_asked_at_the_right_node),
-            (
-                "failover_sentinel",
-                failover::by_sentinel_in_the_middle_of_a_drain,
-            ),
-            ("worker_killed", worker::killed_in_the_middle_loses_nothing),
-            ("worker_stopped", worker::stopped_gives_its_jobs_back),
-        ];
-        let tests = if server.loads_modules() {
-            with_module
+        let own = if server.loads_modules() {
+            WITH_MODULE
         } else {
-            before_modules
+            BEFORE_MODULES
         };
         // The one whose memory valgrind can follow.
         let valgrind: &[(&str, Test)] = &[("leaks_valgrind", leaks::valgrind_finds_nothing)];
         let followed = server.name == "valkey-9.1";
-        for (name, test) in tests.iter().chain(valgrind.iter().filter(|_| followed)) {
+        for (name, test) in own
+            .iter()
+            .chain(EVERYWHERE)
+            .chain(valgrind.iter().filter(|_| followed))
+        {
             let (server, test) = (server.clone(), *test);
             trials.push(Trial::test(format!("{server}::{name}"), move || {
                 test(&server);
