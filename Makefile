@@ -46,20 +46,23 @@ servers: ## the servers that the tests run on, into target/servers
 	@tools/servers
 
 bench: ## what a claim costs, side by side with all else (BENCH='--help')
-	@tools/need compiler libclang pip
-	@tools/servers >/dev/null
+	@tools/need compiler libclang server
 	@$(CARGO) build --release --quiet --package wurk --package wurk-bench
 	@target/release/wurk-bench $(BENCH)
 
 doctor: ## ask a server whether it would let its workers go on (URL=redis://...)
-	@$(CARGO) run --release --quiet --package wurk-client --features doctor --bin wurk-doctor -- $(URL)
+	@$(CARGO) run --release --quiet --package wurk-client --features doctor --bin wurk-doctor -- '$(URL)'
 
 deb: build ## a package for Debian 12 and newer, in target/debian
 	@tools/need deb
 	$(CARGO) deb --no-build --package wurk
 	tools/check-deb
 
-install: build ## the module, to the server's folder or PREFIX/lib/redis/modules
+# Built as who you are, installed as root: `make build && sudo make install`.
+target/release/libwurk.so:
+	$(MAKE) build
+
+install: target/release/libwurk.so ## the module, to the server's folder or PREFIX/lib/redis/modules
 	@folder=$(if $(PREFIX),$(PREFIX)/lib/redis/modules,/usr/lib/redis/modules); \
 	install -D -m 755 target/release/libwurk.so "$$folder/wurk.so" && \
 	echo "now put into the server's configuration: loadmodule $$folder/wurk.so"

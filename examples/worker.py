@@ -33,7 +33,7 @@ def rescue(command, keys, args, own):
         try:
             return r.eval(script, len(keys), *keys, *args)
         except redis.ResponseError as error:
-            refusal = "unexpected symbol near '#'|script shebang|unknown command|scripting engine|'eval' command"
+            refusal = "near '#'|script shebang|unknown command|scripting engine|'eval' command|can't run this command"
             if not is_oom(error) and not re.search(refusal, str(error)):
                 raise
     raise own

@@ -201,6 +201,21 @@ module Wurk
       end
       return nil
     LUA
+    "WURK.LOCK" => <<~'LUA',
+      #!lua flags=allow-oom
+      -- Takes a lock that lapses by itself.
+      --
+      -- KEYS     key
+      -- ARGV     ttl, in milliseconds
+      -- Replies  OK, or nil while somebody holds it
+      -- Effects  SET key 1 NX PX ttl
+      -- Errors   what SET says of a ttl: nothing has been written
+
+      if #KEYS ~= 1 or #ARGV ~= 1 then
+        return redis.error_reply("ERR wrong number of arguments for 'wurk.lock' command")
+      end
+      return redis.pcall('SET', KEYS[1], 1, 'NX', 'PX', ARGV[1])
+    LUA
     "WURK.REQUEUE" => <<~'LUA',
       #!lua flags=allow-oom
       -- Moves a job from a private list back to the end of its public list that is
@@ -229,21 +244,6 @@ module Wurk
       redis.call('RPUSH', public, job)
       redis.call('LREM', private, 1, job)
       return 1
-    LUA
-    "WURK.LOCK" => <<~'LUA',
-      #!lua flags=allow-oom
-      -- Takes a lock that lapses by itself.
-      --
-      -- KEYS     key
-      -- ARGV     ttl, in milliseconds
-      -- Replies  OK, or nil while somebody holds it
-      -- Effects  SET key 1 NX PX ttl
-      -- Errors   what SET says of a ttl: nothing has been written
-
-      if #KEYS ~= 1 or #ARGV ~= 1 then
-        return redis.error_reply("ERR wrong number of arguments for 'wurk.lock' command")
-      end
-      return redis.pcall('SET', KEYS[1], 1, 'NX', 'PX', ARGV[1])
     LUA
     "WURK.ZADD" => <<~'LUA',
       #!lua flags=allow-oom

@@ -73,10 +73,13 @@ fn read_arguments(args: &[RedisString]) -> Result<i64, String> {
                 format!("{name} takes a percentage from 0 to {MOST}, found {value:?}")
             })
         }
-        [argument, ..] => {
-            let argument = String::from_utf8_lossy(argument.as_slice());
+        _ => {
+            let words = args
+                .iter()
+                .map(|word| String::from_utf8_lossy(word.as_slice()));
+            let found = words.collect::<Vec<_>>().join(" ");
             Err(format!(
-                "its one argument is '{name} <percent>', found {argument:?}"
+                "its one argument is '{name} <percent>', found {found:?}"
             ))
         }
     }

@@ -114,6 +114,7 @@ const WITH_MODULE: &[(&str, Test)] = &[
         "rights_worker",
         rights::a_worker_can_do_its_work_and_no_more,
     ),
+    ("rights_by_script", rights::a_worker_can_do_it_by_script),
     ("rights_scripts", rights::scripts_lend_no_rights),
     ("leaks_memory", leaks::calls_keep_no_memory),
     ("operator_info", operator::info_counts_what_was_done),

@@ -240,11 +240,11 @@ pub fn a_bad_argument_is_refused(binary: &Binary) {
         ),
         (
             &["loud", "yes"],
-            "its one argument is 'growth-limit <percent>', found \"loud\"",
+            "its one argument is 'growth-limit <percent>', found \"loud yes\"",
         ),
         (
             &["growth-limit", "1", "2"],
-            "its one argument is 'growth-limit <percent>', found \"growth-limit\"",
+            "its one argument is 'growth-limit <percent>', found \"growth-limit 1 2\"",
         ),
     ] {
         let folder = TempDir::new().expect("a folder");

@@ -1,6 +1,8 @@
 use wurk_testkit::{Binary, Options, Resp};
 
-use crate::door::digest;
+use wurk_client::{CLAIM, LOCK, REQUEUE, ZADD};
+
+use crate::door::{Door, digest};
 
 /// The user that README gives to workers.
 const WORKER: &str = "ACL SETUSER worker on >secret resetkeys ~queue:* %W~processes %W~host:* %W~retry %W~reaper \
@@ -62,6 +64,50 @@ pub fn a_worker_can_do_its_work_and_no_more(binary: &Binary) {
         );
     }
     assert_eq!(digest(&mut con), before, "nothing has changed");
+}
+
+/// The rights that README adds where the module may be missing.
+const AND_SCRIPTS: &str = "ACL SETUSER worker ~queue:* ~processes ~host:* ~retry ~reaper +eval +type +time +hset +sadd \
+                           +expire +lpos +rpush +set +zadd";
+
+/// The four scripts, as a worker's user may send them.
+pub fn a_worker_can_do_it_by_script(binary: &Binary) {
+    let server = Options::new(binary).start();
+    let (mut con, mut worker) = (server.connect(), server.connect());
+    con.must("ACL SETUSER worker on >secret resetkeys -@all +lmove +lrem");
+    con.must(AND_SCRIPTS);
+    worker.must("AUTH worker secret");
+    con.must("RPUSH queue:a job");
+    con.must("CONFIG SET maxmemory 1");
+    let lists = ["queue:a|host|1|f00|0", "queue:a"];
+    let keys = ["processes", "host:1:f00", lists[1], lists[0]];
+    let claimed = Door::Script.call(&mut worker, &CLAIM, &keys, &["i", "1", "60"]);
+    assert_eq!(claimed.to_string(), r#"[(integer) 1, "job"]"#);
+    assert_eq!(
+        Door::Script
+            .call(&mut worker, &REQUEUE, &lists, &["job"])
+            .integer(),
+        Some(1)
+    );
+    assert_eq!(
+        Door::Script
+            .call(&mut worker, &LOCK, &["reaper"], &["1000"])
+            .to_string(),
+        "OK"
+    );
+    assert_eq!(
+        Door::Script
+            .call(&mut worker, &ZADD, &["retry"], &["1", "job"])
+            .integer(),
+        Some(1)
+    );
+    let refused = Door::Script.call(&mut worker, &ZADD, &["other"], &["1", "job"]);
+    assert!(
+        refused
+            .error()
+            .is_some_and(|error| error.starts_with("NOPERM ")),
+        "{refused}"
+    );
 }
 
 /// From a script or a function the caller's rights hold as well.

@@ -36,10 +36,10 @@ impl Worker {
     }
 
     fn terminate(&mut self) {
-        let id = self.0.id().to_string();
+        let kill = format!("kill -TERM {}", self.0.id());
         assert!(
-            Command::new("kill")
-                .args(["-TERM", &id])
+            Command::new("sh")
+                .args(["-c", &kill])
                 .status()
                 .expect("kill")
                 .success()

@@ -6,7 +6,7 @@
 //! | `ask` | the questions, none of which writes |
 //! | `judge` | what the answers mean |
 //!
-//! Ends with 0 where all is well, 1 where something is to be mended, 2 where the
+//! Ends with 0 where it found nothing to mend, 1 where something is to be mended, 2 where the
 //! server does not answer.
 
 mod ask;
@@ -56,19 +56,15 @@ fn main() -> ExitCode {
     } else {
         println!("{}", table(&findings));
     }
-    let mend = findings
-        .iter()
-        .filter(|finding| finding.level == Level::Mend)
-        .count();
+    let count = |level| {
+        findings
+            .iter()
+            .filter(|finding| finding.level == level)
+            .count()
+    };
+    let (mend, unseen) = (count(Level::Mend), count(Level::Unseen));
     if !arguments.json {
-        println!(
-            "{}",
-            if mend == 0 {
-                "nothing to mend".to_owned()
-            } else {
-                format!("to mend: {mend}")
-            }
-        );
+        println!("to mend: {mend}, not seen as this user: {unseen}");
     }
     ExitCode::from(u8::from(mend > 0))
 }
