@@ -5,7 +5,7 @@ use wurk_testkit::{Binary, Options, Reply, Resp, Server, aof};
 
 use crate::cases::CASES;
 use crate::door::{alike, digest};
-use crate::stream::wait_until;
+use crate::stream::{in_step, wait_until};
 
 const WAIT: &str = "WURK.BCLAIM ps id q0 p0 q p i 1.5 60 30";
 const BLMOVE: &str = "BLMOVE q p RIGHT LEFT 30";
@@ -398,12 +398,7 @@ pub fn streams_plain_commands(binary: &Binary) {
         .set("replicaof", &["127.0.0.1", &server.port.to_string()])
         .start();
     let (mut con, mut there) = (server.connect(), replica.connect());
-    wait_until("the replica is in step", || {
-        there
-            .say("INFO replication")
-            .to_string()
-            .contains("master_link_status:up")
-    });
+    in_step(&mut there);
     let waiter = Waiter::start(&server, &mut con, WAIT);
     con.must("RPUSH q a");
     waiter.reply();

@@ -8,7 +8,7 @@ use wurk_client::Wurk;
 use wurk_testkit::{Binary, Options};
 
 use crate::roads::{HEARTBEAT, calls, own_error, queues};
-use crate::stream::wait_until;
+use crate::stream::{in_step, wait_until};
 
 const JOBS: usize = 400;
 
@@ -27,12 +27,7 @@ pub fn by_sentinel_in_the_middle_of_a_drain(binary: &Binary) {
         .set("replicaof", &["127.0.0.1", &primary.port.to_string()])
         .start();
     let mut there = replica.connect();
-    wait_until("the replica is in step", || {
-        there
-            .say("INFO replication")
-            .to_string()
-            .contains("master_link_status:up")
-    });
+    in_step(&mut there);
     let mut here = primary.connect();
     let mut pushed = HashSet::new();
     for number in 0..JOBS {

@@ -3,7 +3,7 @@ use std::fs;
 use wurk_testkit::{Binary, Options, Resp, Server};
 
 use crate::door::digest;
-use crate::stream::wait_until;
+use crate::stream::{in_step, wait_until};
 
 /// One of every call, each writing something.
 const CALLS: [&str; 5] = [
@@ -19,14 +19,6 @@ fn replica_of(binary: &Binary, primary: &Server) -> Options {
         .port()
         .set("repl-diskless-sync-delay", &["0"])
         .set("replicaof", &["127.0.0.1", &primary.port.to_string()])
-}
-
-fn in_step(con: &mut Resp) {
-    wait_until("the replica is in step", || {
-        con.say("INFO replication")
-            .to_string()
-            .contains("master_link_status:up")
-    });
 }
 
 fn number(con: &mut Resp, section: &str, field: &str) -> i64 {

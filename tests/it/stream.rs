@@ -36,12 +36,7 @@ pub fn a_replica_needs_no_module(binary: &Binary) {
         .set("replicaof", &["127.0.0.1", &primary.port.to_string()])
         .start();
     let mut there = replica.connect();
-    wait_until("the replica is in step", || {
-        there
-            .say("INFO replication")
-            .to_string()
-            .contains("master_link_status:up")
-    });
+    in_step(&mut there);
     let mut here = primary.connect();
     use_every_command(&mut here);
     here.must("WAIT 1 20000");
@@ -71,6 +66,16 @@ pub fn a_restart_needs_no_module(binary: &Binary) {
     }
     let server = options.start_over(stopped);
     assert_eq!(digest(&mut server.connect()), before);
+}
+
+/// Waits until a replica has all that its primary had when it was asked.
+pub fn in_step(replica: &mut Resp) {
+    wait_until("the replica is in step", || {
+        replica
+            .say("INFO replication")
+            .to_string()
+            .contains("master_link_status:up")
+    });
 }
 
 /// Asks again and again, for as long as a loaded machine may need.
