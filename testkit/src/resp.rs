@@ -117,6 +117,20 @@ impl Resp {
         reply
     }
 
+    /// A number that `INFO` shows in a section.
+    ///
+    /// # Panics
+    /// Where it shows none of that name, or the connection fails.
+    pub fn info(&mut self, section: &str, field: &str) -> i64 {
+        let info = self.say(&format!("INFO {section}"));
+        let text = String::from_utf8_lossy(info.bytes().unwrap_or_default());
+        let mut lines = text.lines();
+        lines
+            .find_map(|line| line.strip_prefix(field)?.strip_prefix(':'))
+            .and_then(|value| value.trim().parse().ok())
+            .unwrap_or_else(|| panic!("no number {field} in INFO {section}"))
+    }
+
     /// As [`call`](Self::call).
     ///
     /// # Errors

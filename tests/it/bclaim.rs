@@ -33,11 +33,7 @@ impl Waiter {
 }
 
 fn blocked(con: &mut Resp) -> i64 {
-    let info = con.say("INFO clients").to_string();
-    let count = info
-        .split_once("blocked_clients:")
-        .and_then(|(_, rest)| rest.split(['\\', '"']).next()?.parse().ok());
-    count.expect("a number")
+    con.info("clients", "blocked_clients")
 }
 
 fn start(binary: &Binary) -> (Server, Resp) {

@@ -60,7 +60,7 @@ fn drain(options: &Options, road: &str, not: &str) {
         .map(|i| Queue::new(format!("queue:{i}"), format!("private:{i}")))
         .collect();
     let mut ledger = fill(&mut con, &mut random, &queues);
-    let began = used_memory(&mut con);
+    let began = con.info("memory", "used_memory");
     for line in PLAIN {
         let reply = con.say(line);
         assert!(
@@ -150,7 +150,7 @@ fn drain(options: &Options, road: &str, not: &str) {
     found.extend(flying);
     assert!(found == ledger.pushed, "the very jobs that were pushed");
     assert!(
-        used_memory(&mut con) < began - ROOM / 2,
+        con.info("memory", "used_memory") < began - ROOM / 2,
         "memory is given back"
     );
     con.must("CONFIG SET maxmemory 0");
@@ -168,7 +168,7 @@ fn drain(options: &Options, road: &str, not: &str) {
 fn fill(con: &mut Resp, random: &mut Rng, queues: &[Queue]) -> Ledger {
     let mut ledger = Ledger::default();
     con.must("CONFIG SET maxmemory-policy noeviction");
-    let limit = used_memory(con) + ROOM;
+    let limit = con.info("memory", "used_memory") + ROOM;
     con.must(&format!("CONFIG SET maxmemory {limit}"));
     let mut refused = 0;
     while refused < 3 {
@@ -188,7 +188,7 @@ fn fill(con: &mut Resp, random: &mut Rng, queues: &[Queue]) -> Ledger {
         ledger.pushed.len()
     );
     // A few bytes may be free still; now none are.
-    let used = used_memory(con);
+    let used = con.info("memory", "used_memory");
     con.must(&format!("CONFIG SET maxmemory {}", used - ROOM / 2));
     ledger
 }
@@ -196,16 +196,6 @@ fn fill(con: &mut Resp, random: &mut Rng, queues: &[Queue]) -> Ledger {
 fn acknowledge(con: &mut Resp, queue: &Queue, job: &[u8]) {
     let reply = con.call(&[b"LREM".as_slice(), &queue.private, b"1", job]);
     assert_eq!(reply.integer(), Some(1), "a job that was not in flight");
-}
-
-fn used_memory(con: &mut Resp) -> i64 {
-    let info = con.say("INFO memory");
-    let info = String::from_utf8_lossy(info.bytes().expect("text")).into_owned();
-    let line = info
-        .lines()
-        .find_map(|line| line.strip_prefix("used_memory:"));
-    line.and_then(|used| used.trim().parse().ok())
-        .expect("used_memory")
 }
 
 fn members(con: &mut Resp, line: &str) -> Vec<Vec<u8>> {

@@ -31,14 +31,6 @@ fn send(con: &mut Resp, lines: &[&str], times: usize) {
     }
 }
 
-fn used_memory(con: &mut Resp) -> i64 {
-    let info = con.say("INFO memory").to_string();
-    let used = info
-        .split_once("used_memory:")
-        .and_then(|(_, rest)| rest.split('\\').next()?.parse().ok());
-    used.expect("a number")
-}
-
 fn prepare(con: &mut Resp) {
     for line in ["RPUSH q job", "SET string x", "ZADD z 1 m"] {
         con.must(line);
@@ -62,7 +54,7 @@ pub fn calls_keep_no_memory(binary: &Binary) {
             send(con, &["WURK.BCLAIM ps id none p i 1 600 0.001"], 5);
         }
         con.must("PING");
-        used_memory(&mut server.connect())
+        server.connect().info("memory", "used_memory")
     };
     let warm = round(&mut con, 10_000);
     let after = round(&mut con, CALLS * CYCLE.len());

@@ -80,11 +80,7 @@ pub fn info_counts_what_was_done(binary: &Binary) {
     con.must("WURK.ZADD z 3 a");
     let full = info(&mut con);
     assert_eq!(full["wurk_calls_at_maxmemory"], 2);
-    let used = con.say("INFO memory").to_string();
-    let used: i64 = used
-        .split_once("used_memory:")
-        .and_then(|(_, rest)| rest.split('\\').next()?.parse().ok())
-        .expect("a number");
+    let used = con.info("memory", "used_memory");
     for field in [
         "wurk_bytes_past_maxmemory",
         "wurk_bytes_past_maxmemory_peak",
@@ -174,11 +170,7 @@ pub fn a_brake_holds_what_grows(binary: &Binary) {
         refused,
         "OOM command not allowed when used memory > 'maxmemory' + 'wurk.growth-limit' percent."
     );
-    let used = con.say("INFO memory").to_string();
-    let used: i64 = used
-        .split_once("used_memory:")
-        .and_then(|(_, rest)| rest.split('\\').next()?.parse().ok())
-        .expect("a number");
+    let used = con.info("memory", "used_memory");
     assert!(
         used > limit * 108 / 100 && used < limit * 112 / 100,
         "{used} of {limit}"

@@ -21,14 +21,6 @@ fn replica_of(binary: &Binary, primary: &Server) -> Options {
         .set("replicaof", &["127.0.0.1", &primary.port.to_string()])
 }
 
-fn number(con: &mut Resp, section: &str, field: &str) -> i64 {
-    let info = con.say(&format!("INFO {section}")).to_string();
-    let value = info
-        .split_once(&format!("{field}:"))
-        .and_then(|(_, rest)| rest.split(['\\', '"']).next()?.parse().ok());
-    value.unwrap_or_else(|| panic!("no {field}"))
-}
-
 /// A chain, the module only at its head; the middle is cut off and comes back,
 /// first by what it missed, then by the whole.
 pub fn a_chain_holds_the_same(binary: &Binary) {
@@ -58,8 +50,8 @@ pub fn a_chain_holds_the_same(binary: &Binary) {
     use_all(&mut a);
     agree(&mut a, "the chain agrees");
     for whole in [false, true] {
-        let before = number(&mut a, "stats", "sync_full");
-        let partly = number(&mut a, "stats", "sync_partial_ok");
+        let before = a.info("stats", "sync_full");
+        let partly = a.info("stats", "sync_partial_ok");
         a.must("CLIENT KILL TYPE replica");
         if whole {
             // More than the backlog holds, and another history.
@@ -67,12 +59,12 @@ pub fn a_chain_holds_the_same(binary: &Binary) {
         }
         use_all(&mut a);
         agree(&mut a, "the chain agrees again");
-        let full = number(&mut a, "stats", "sync_full") - before;
+        let full = a.info("stats", "sync_full") - before;
         if whole {
             assert!(full > 0, "by the whole");
         } else {
             assert!(
-                full == 0 && number(&mut a, "stats", "sync_partial_ok") > partly,
+                full == 0 && a.info("stats", "sync_partial_ok") > partly,
                 "by what it missed"
             );
         }
