@@ -5,7 +5,8 @@
 //! | --- | --- |
 //! | `contender` | the ways to do it |
 //! | `cost` | the server's time per call |
-//! | `tables` | that by number of queues, with AOF and a replica; the other commands; how it grows |
+//! | `tables` | that by number of queues, with AOF and a replica; the other commands |
+//! | `growth` | that by the size of whatever a claim touches |
 //! | `rate` | calls per second at one and at fifty connections |
 //! | `pickup` | how soon a waiting worker has its job, and what many waiting ones cost |
 //! | `client` | what the client adds to bytes sent by hand |
@@ -15,6 +16,7 @@
 mod client;
 mod contender;
 mod cost;
+mod growth;
 mod memory;
 mod pickup;
 mod plot;
@@ -80,7 +82,7 @@ fn main() {
                     plot::cost(&arguments.pictures, binary, &curves);
                 }
                 Part::Others => tables::other_commands(binary, arguments.rounds),
-                Part::Growth => tables::growth(binary, arguments.rounds),
+                Part::Growth => growth::tables(binary, arguments.rounds),
                 Part::Rate => rate::table(binary, arguments.rounds),
                 Part::Pickup => pickup::table(binary),
                 Part::Client => client::table(binary, arguments.rounds),

@@ -1,4 +1,5 @@
-//! The server's time per call, as tables.
+//! The server's time per call, as tables: the claim by number of queues, and
+//! the other commands.
 
 use comfy_table::{CellAlignment, Table, presets};
 use wurk_client::{LOCK, REQUEUE, Script, ZADD};
@@ -24,7 +25,7 @@ pub(crate) fn table(title: &str, head: &[&str]) -> Table {
 }
 
 /// Every contender at every scene: the middle of `rounds`, interleaved.
-fn measure(
+pub(crate) fn measure(
     bench: &mut Bench,
     scenes: &[(Scene, usize)],
     contenders: &[Contender],
@@ -46,7 +47,7 @@ fn measure(
 /// The claim over 1, 10 and 100 queues, of which the last holds the job; alone,
 /// with an AOF, and with a replica.
 pub(crate) fn by_queues(binary: &Binary, rounds: usize) -> Vec<Curve> {
-    let scenes = QUEUES.map(|queues| (Scene::claim(queues, 0, 200), 8_000 / (1 + queues / 10)));
+    let scenes = QUEUES.map(|queues| (Scene::claim(queues, 0, 200), 16_000 / (1 + queues / 25)));
     let alone = Options::new(binary).module();
     let aof = alone.clone().set("appendonly", &["yes"]);
     let mut curves = Vec::new();
@@ -73,7 +74,7 @@ pub(crate) fn by_queues(binary: &Binary, rounds: usize) -> Vec<Curve> {
         let costs = measure(&mut bench, &scenes, &Contender::CLAIMS, rounds);
         drop(replica);
         let title = format!(
-            "{}, {setting}: microseconds of the server's time per claim, 16 a batch",
+            "{}, {setting}: microseconds of the server's time per claim",
             binary.name
         );
         let mut table = table(&title, &["", "1 queue", "10 queues", "100 queues"]);
@@ -161,7 +162,7 @@ pub(crate) fn other_commands(binary: &Binary, rounds: usize) {
     ];
     let costs = measure(&mut bench, &scenes, &Contender::CALLS, rounds);
     let title = format!(
-        "{}: microseconds of the server's time per call, 16 a batch",
+        "{}: microseconds of the server's time per call",
         binary.name
     );
     let mut table = table(&title, &["", "REQUEUE", "LOCK", "ZADD"]);
@@ -174,71 +175,4 @@ pub(crate) fn other_commands(binary: &Binary, rounds: usize) {
         );
     }
     println!("{table}");
-}
-
-/// How the cost of a claim grows with each of what it touches.
-pub(crate) fn growth(binary: &Binary, rounds: usize) {
-    let mut bench = Bench::start(&Options::new(binary).module());
-    let rounds = rounds.min(3);
-    let mut row = |title: &str, points: &[(String, Scene, usize)]| {
-        let scenes: Vec<_> = points
-            .iter()
-            .map(|(_, scene, calls)| (scene.clone(), *calls))
-            .collect();
-        let costs = measure(
-            &mut bench,
-            &scenes,
-            &[Contender::Wurk, Contender::Evalsha],
-            rounds,
-        );
-        let head: Vec<_> = [title]
-            .into_iter()
-            .chain(points.iter().map(|(name, ..)| name.as_str()))
-            .collect();
-        let mut table = table(
-            &format!("{}: microseconds per claim by {title}", binary.name),
-            &head,
-        );
-        for (name, costs) in ["WURK.CLAIM", "EVALSHA"].iter().zip(&costs) {
-            table.add_row(
-                [(*name).to_owned()]
-                    .into_iter()
-                    .chain(costs.iter().map(|cost| format!("{cost:.1}"))),
-            );
-        }
-        println!("{table}");
-    };
-    let queues = [1, 10, 100, 1_000];
-    row(
-        "queues",
-        &queues.map(|n| (n.to_string(), Scene::claim(n, 0, 200), 4_000 / (1 + n / 10))),
-    );
-    let jobs = [1, 1_000, 1_000_000];
-    row(
-        "jobs in the queue",
-        &jobs.map(|n| (n.to_string(), Scene::claim(1, n, 20), 2_000)),
-    );
-    let private = [1, 100, 1_000];
-    row(
-        "jobs in flight",
-        &private.map(|n| {
-            (
-                n.to_string(),
-                Scene {
-                    private: n,
-                    ..Scene::claim(1, 0, 200)
-                },
-                2_000,
-            )
-        }),
-    );
-    let sizes = [
-        (100, "100 B", 4_000),
-        (10 << 10, "10 KiB", 1_600),
-        (1 << 20, "1 MiB", 64),
-    ];
-    row(
-        "size of a job",
-        &sizes.map(|(size, name, calls)| (name.to_owned(), Scene::claim(1, 0, size), calls)),
-    );
 }

@@ -1,0 +1,74 @@
+//! How the cost of a claim grows.
+
+use wurk_testkit::{Binary, Options};
+
+use crate::contender::Contender;
+use crate::cost::{Bench, Scene};
+use crate::tables::{measure, table};
+
+/// How the cost of a claim grows with each of what it touches.
+pub(crate) fn tables(binary: &Binary, rounds: usize) {
+    let mut bench = Bench::start(&Options::new(binary).module());
+    let rounds = rounds.min(3);
+    let mut row = |title: &str, points: &[(String, Scene, usize)]| {
+        let scenes: Vec<_> = points
+            .iter()
+            .map(|(_, scene, calls)| (scene.clone(), *calls))
+            .collect();
+        let costs = measure(
+            &mut bench,
+            &scenes,
+            &[Contender::Wurk, Contender::Evalsha],
+            rounds,
+        );
+        let head: Vec<_> = [title]
+            .into_iter()
+            .chain(points.iter().map(|(name, ..)| name.as_str()))
+            .collect();
+        let mut table = table(
+            &format!("{}: microseconds per claim by {title}", binary.name),
+            &head,
+        );
+        for (name, costs) in ["WURK.CLAIM", "EVALSHA"].iter().zip(&costs) {
+            table.add_row(
+                [(*name).to_owned()]
+                    .into_iter()
+                    .chain(costs.iter().map(|cost| format!("{cost:.1}"))),
+            );
+        }
+        println!("{table}");
+    };
+    let queues = [1, 10, 100, 1_000];
+    row(
+        "queues",
+        &queues.map(|n| (n.to_string(), Scene::claim(n, 0, 200), 4_000 / (1 + n / 50))),
+    );
+    let jobs = [1, 1_000, 1_000_000];
+    row(
+        "jobs in the queue",
+        &jobs.map(|n| (n.to_string(), Scene::claim(1, n, 20), 2_000)),
+    );
+    let private = [1, 100, 1_000];
+    row(
+        "jobs in flight",
+        &private.map(|n| {
+            (
+                n.to_string(),
+                Scene {
+                    private: n,
+                    ..Scene::claim(1, 0, 200)
+                },
+                2_000,
+            )
+        }),
+    );
+    let sizes = [
+        (100, "100 B", 4_000),
+        (10 << 10, "10 KiB", 1_600),
+        (1 << 20, "1 MiB", 64),
+    ];
+    row(
+        "size of a job",
+        &sizes.map(|(size, name, calls)| (name.to_owned(), Scene::claim(1, 0, size), calls)),
+    );
+}
