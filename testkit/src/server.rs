@@ -15,7 +15,7 @@ use crate::binary::{self, Binary};
 use crate::resp::Resp;
 
 /// How long a server may take to answer after its start, or to go.
-const PATIENCE: Duration = Duration::from_secs(20);
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// How a server is to be started.
 #[derive(Clone, Debug)]

@@ -1,9 +1,9 @@
 use std::collections::HashMap;
-use std::thread;
-use std::time::Duration;
 
 use tempfile::TempDir;
 use wurk_testkit::{Binary, Options, Reply};
+
+use crate::stream::wait_until;
 
 /// Name, arity, flags, first key, last key, step, and the categories from 7.2 on.
 type Row = (
@@ -274,8 +274,11 @@ pub fn unload_is_refused(binary: &Binary) {
         .set("enable-module-command", &["yes"])
         .start();
     let mut con = server.connect();
-    // From the server's first round on, of which there are ten a second.
-    thread::sleep(Duration::from_millis(400));
+    // From the server's first round on: it is there that this clock is set.
+    let clock = con.info("server", "lru_clock");
+    wait_until("the first round", || {
+        con.info("server", "lru_clock") != clock
+    });
     assert!(con.say("MODULE UNLOAD wurk").error().is_some());
     assert_eq!(con.say("WURK.LOCK l 1000").to_string(), "OK");
     assert!(

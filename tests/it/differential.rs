@@ -136,9 +136,10 @@ pub fn module_and_script_agree(binary: &Binary) {
             }
         }
         let mut lapse = None;
-        let batch = match random.usize(..400) {
+        let batch = match random.usize(..1_000) {
             0 => {
-                let at = since_1970() + Duration::from_millis(150);
+                // Far enough away that both servers hear of it before.
+                let at = since_1970() + Duration::from_millis(500);
                 lapse = Some(at);
                 let at = at.as_millis().to_string().into_bytes();
                 vec![Step::Plain(vec![
@@ -147,7 +148,7 @@ pub fn module_and_script_agree(binary: &Binary) {
                     at,
                 ])]
             }
-            1..34 => in_multi(&mut random),
+            1..84 => in_multi(&mut random),
             _ => vec![any_step(&mut random)],
         };
         for one in &batch {

@@ -174,11 +174,10 @@ pub fn stopped_gives_its_jobs_back(binary: &Binary) {
     });
     // A live worker is not reaped, however long its jobs take.
     let mut other = Worker::start(&server, &file, &["--work", "60000", "--threads", "1"]);
+    let both_are_known = |con: &mut Resp| con.say("SCARD processes").integer() == Some(2);
+    wait_until("both are known", || both_are_known(&mut con));
     thread::sleep(Duration::from_millis(4_500));
-    assert!(
-        con.say("SCARD processes").integer() == Some(2),
-        "both are known to be alive"
-    );
+    assert!(both_are_known(&mut con), "to be alive");
     assert!(in_flight(&mut con) >= 2 && done(&file).is_empty());
     let standing_now = standing(&mut con).len();
     assert_eq!(standing_now, JOBS);
