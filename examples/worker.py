@@ -33,7 +33,7 @@ def rescue(command, keys, args, own):
         try:
             return r.eval(script, len(keys), *keys, *args)
         except redis.ResponseError as error:
-            refusal = "near '#'|script shebang|unknown command|scripting engine|'eval' command|can't run this command"
+            refusal = "near '#'|script shebang|unknown command|scripting engine|'eval' command|executing the script can't run|ACL failure in script: User"
             if not is_oom(error) and not re.search(refusal, str(error)):
                 raise
     raise own

@@ -104,7 +104,7 @@ module Wurk
 
   def no_scripts?(message)
     message.match?(/\AERR unknown command ['`"]EVAL|\AERR Could not find scripting engine/i) ||
-      message.match?(/'eval' command|can't run this command or subcommand/)
+      message.match?(/'eval' command|The user executing the script can't run|ACL failure in script: User .* to run the '/)
   end
   private_class_method :no_scripts?
 
@@ -114,7 +114,7 @@ module Wurk
   private_class_method :cannot_compile?
 
   def oom?(message)
-    message.match?(/\AOOM |\AERR Out of memory|\AERR Error running script.*: -?(OOM |Out of memory)/m)
+    message.match?(/\A(OOM |ERR Out of memory|(ERR Error running script.*|@user_script: \d+): -?(OOM |Out of memory))/m)
   end
   private_class_method :oom?
 
@@ -129,6 +129,8 @@ module Wurk
   private_class_method :road
 
   def learn(conn, command, road)
+    return if road == road(conn, command) # a minute begins when it was learned
+
     (KNOWN[conn] ||= {})[command] = [road, now]
   end
   private_class_method :learn

@@ -161,6 +161,15 @@ mod tests {
                 NO_SHEBANG,
                 "ERR Error running script (call to f_1): @user_script:9: @user_script: 9: -OOM command not allowed",
             ],
+            &[
+                UNKNOWN,
+                NO_SHEBANG,
+                "@user_script: 13: -OOM command not allowed when used memory > 'maxmemory'.",
+            ],
+            &[
+                UNKNOWN,
+                "ERR ACL failure in script: User worker has no permissions to run the 'hset' command",
+            ],
         ] {
             let (_, result) = climb(&Wurk::new(), Some(own()), lines);
             assert_eq!(result, Err(own()), "{lines:?}");
@@ -190,15 +199,23 @@ mod tests {
             "NOPERM No permissions to access a key",
             "NOPERM User worker has no permissions to run the 'wurk.claim' command",
             "EXECABORT Transaction discarded because of previous errors.",
-            "ERR Error running script (call to f_1): @user_script:9: @user_script: 9: -READONLY You can't write",
-            "ERR Error running script (call to f_1): @user_script:9: @user_script: 9: -MISCONF Errors writing",
             "ERR unknown command 'LMOVE', with args beginning with: ",
             "WHATEVER nobody has heard of",
         ] {
+            // As it is, and in the dresses of a script before 7.0.
+            let dresses = [
+                answer.to_owned(),
+                format!(
+                    "ERR Error running script (call to f_1): @user_script:9: @user_script: 9: -{answer}"
+                ),
+                format!("@user_script: 13: -{answer}"),
+            ];
             for before in [&[][..], &[UNKNOWN], &[UNKNOWN, NO_SHEBANG]] {
-                let lines = [before, &[answer]].concat();
-                let (_, result) = climb(&Wurk::new(), Some(own()), &lines);
-                assert_eq!(result, Err(error(answer)), "{lines:?}");
+                for answer in &dresses {
+                    let lines = [before, &[answer]].concat();
+                    let (_, result) = climb(&Wurk::new(), Some(own()), &lines);
+                    assert_eq!(result, Err(error(answer)), "{lines:?}");
+                }
             }
         }
         // The module's own OOM, of a brake that its operator has set.

@@ -42,12 +42,8 @@ pub fn is_oom(error: &RedisError) -> bool {
     errors.is_some_and(|errors| {
         errors
             .iter()
-            .any(|(_, error)| error.code() == "OOM" || is_oom_text(error.details()))
+            .any(|(_, error)| read("", &error.clone().into()) == Refusal::Oom)
     })
-}
-
-fn is_oom_text(text: Option<&str>) -> bool {
-    text.is_some_and(|text| text.starts_with("Out of memory"))
 }
 
 /// What `error`, the reply to `command`, means.
@@ -65,29 +61,34 @@ pub(crate) fn read(command: &str, error: &RedisError) -> Refusal {
             | ServerErrorKind::MasterDown
             | ServerErrorKind::ClusterDown,
         ) => Refusal::Moved,
-        _ if error.code() == Some("OOM") => Refusal::Oom,
-        _ => Refusal::Answer,
+        _ => match error.code() {
+            Some("OOM") => Refusal::Oom,
+            Some(SCRIPT_BEFORE_7) => read_inside(text),
+            _ => Refusal::Answer,
+        },
     }
 }
 
+/// What servers before 7.0 put before an error that a script has met and hands
+/// on: `@user_script: 13: -OOM ...`.
+const SCRIPT_BEFORE_7: &str = "@user_script:";
+
 /// An error whose code is `ERR`.
 fn read_err(command: &str, text: &str) -> Refusal {
-    if let Some(inner) = inside_script(text) {
-        return if inner.starts_with("OOM ") || is_oom_text(Some(inner)) {
-            Refusal::Oom
-        } else if inner.starts_with("READONLY ") {
-            Refusal::Moved
-        } else if denies_scripts(inner) {
-            Refusal::NoScripts
-        } else {
-            Refusal::Answer
-        };
+    // Before 7.0, one that a script has ended with is quoted: `Error running
+    // script (call to f_<sha>): @user_script:7: @user_script: 7: -OOM ...`.
+    let quoted = text.strip_prefix("Error running script");
+    if let Some((_, inner)) = quoted.and_then(|quoted| quoted.split_once("): ")) {
+        return read_inside(inner);
     }
-    if is_oom_text(Some(text)) {
+    if is_out_of_memory(text) {
         Refusal::Oom
     } else if names_unknown(text, command) {
         Refusal::UnknownCommand
-    } else if names_unknown(text, "EVAL") || text.starts_with("Could not find scripting engine") {
+    } else if names_unknown(text, "EVAL")
+        || text.starts_with("Could not find scripting engine")
+        || denies_scripts(text)
+    {
         Refusal::NoScripts
     } else if text.starts_with("Unexpected flag in script shebang")
         || text.contains("unexpected symbol near '#'")
@@ -98,16 +99,28 @@ fn read_err(command: &str, text: &str) -> Refusal {
     }
 }
 
-/// The error that a script ended with, which servers before 7.0 quote: `Error
-/// running script (call to f_<sha>): @user_script:7: @user_script: 7: -OOM ...`.
-fn inside_script(text: &str) -> Option<&str> {
-    let (_, mut inner) = text
-        .strip_prefix("Error running script")?
-        .split_once("): ")?;
+/// An error that a script has met, behind the lines that it came from.
+fn read_inside(text: &str) -> Refusal {
+    let is_of_line = |c: char| c.is_ascii_digit() || matches!(c, ':' | ' ');
+    let mut inner = text.trim_start_matches(is_of_line);
     while let Some(rest) = inner.strip_prefix("@user_script") {
-        inner = rest.trim_start_matches(|c: char| c.is_ascii_digit() || matches!(c, ':' | ' '));
+        inner = rest.trim_start_matches(is_of_line);
     }
-    Some(inner.strip_prefix('-').unwrap_or(inner))
+    let inner = inner.strip_prefix('-').unwrap_or(inner);
+    if inner.starts_with("OOM ") || is_out_of_memory(inner) {
+        Refusal::Oom
+    } else if inner.starts_with("READONLY ") {
+        Refusal::Moved
+    } else if denies_scripts(inner) {
+        Refusal::NoScripts
+    } else {
+        Refusal::Answer
+    }
+}
+
+/// Dragonfly's words.
+fn is_out_of_memory(text: &str) -> bool {
+    text.starts_with("Out of memory")
 }
 
 /// `unknown command 'X', with args ...`, with either kind of quotes.
@@ -124,8 +137,11 @@ fn names_unknown(text: &str, command: &str) -> bool {
 /// key: that is an answer, and no other road may go around it.
 fn denies_scripts(text: &str) -> bool {
     text.contains("'eval' command")
-        || text.contains("can't run this command or subcommand")
-        || text.contains("has no permissions to run the 'eval")
+        // Up to 7.0, and from 7.2 on.
+        || text.starts_with("The user executing the script can't run this command")
+        || text
+            .strip_prefix("ACL failure in script: User ")
+            .is_some_and(|user| user.contains(" has no permissions to run the '"))
 }
 
 #[cfg(test)]
@@ -168,6 +184,7 @@ mod tests {
             "OOM command not allowed when used memory > 'maxmemory'. script: 2bab3b661081db58bd2341920e0ba7cf5dc77b25, on @user_script:1.",
             "ERR Error running script (call to f_2bab3b661081db58bd2341920e0ba7cf5dc77b25): @user_script:1: @user_script: 1: -OOM command not allowed when used memory > 'maxmemory'.",
             "ERR Out of memory",
+            "@user_script: 13: -OOM command not allowed when used memory > 'maxmemory'.",
             "ERR Error running script (call to f_2bab3b661081db58bd2341920e0ba7cf5dc77b25): @user_script:9: Out of memory",
         ] {
             assert_eq!(reads(line), Refusal::Oom, "{line}");
@@ -190,7 +207,12 @@ mod tests {
             "ERR Could not find scripting engine 'lua'",
             "NOPERM this user has no permissions to run the 'eval' command or its subcommand",
             "NOPERM User worker has no permissions to run the 'eval' command",
-            "NOPERM The user executing the script can't run this command or subcommand script: 3f, on @user_script:9.",
+            "ERR The user executing the script can't run this command or subcommand script: 3f, on @user_script:49.",
+            "ERR The user executing the script can't run this command or subcommand",
+            "ERR ACL failure in script: User worker has no permissions to run the 'hset' command script: 3f, on @user_script:49.",
+            "ERR ACL failure in script: User worker has no permissions to run the 'lmove' command",
+            "ERR Error running script (call to f_1): @user_script:49: @user_script: 49: The user executing the script can't run this command or subcommand",
+            "@user_script: 13: The user executing the script can't run this command or subcommand",
         ] {
             assert_eq!(reads(line), Refusal::NoScripts, "{line}");
         }
@@ -221,6 +243,9 @@ mod tests {
             "EXECABORT Transaction discarded because of previous errors.",
             "UNBLOCKED client unblocked via CLIENT UNBLOCK",
             "ERR Error running script (call to f_1): @user_script:1: WRONGTYPE Operation against a key",
+            "ERR ACL failure in script: No permissions to access a key script: 3f, on @user_script:49.",
+            "@user_script: 13: -NOREPLICAS Not enough good replicas to write.",
+            "@user_script: 13: -WRONGTYPE Operation against a key holding the wrong kind of value",
             "SOMETHING nobody has heard of",
         ] {
             assert_eq!(reads(line), Refusal::Answer, "{line}");
@@ -232,6 +257,7 @@ mod tests {
         for line in [
             "READONLY You can't write against a read only replica.",
             "ERR Error running script (call to f_1): @user_script:1: @user_script: 1: -READONLY You can't write against a read only replica.",
+            "@user_script: 13: -READONLY You can't write against a read only replica.",
             "MOVED 3999 127.0.0.1:6381",
             "CLUSTERDOWN The cluster is down",
             "MASTERDOWN Link with MASTER is down and replica-serve-stale-data is set to 'no'.",

@@ -91,6 +91,9 @@ impl Wurk {
     }
 
     fn learn_at(&self, kind: Kind, road: Road, now: Duration) {
+        if road != Road::Module && self.road_at(kind, now) == road {
+            return; // Known; a minute begins when it was learned, not at each use.
+        }
         let now = u64::try_from(now.as_millis()).unwrap_or(0);
         let road = match road {
             Road::Module => 1,
@@ -120,8 +123,13 @@ mod tests {
         assert_eq!(wurk.road_at(Kind::Claim, SECOND), Road::Module);
         for road in [Road::Script, Road::ScriptBehindAWrite] {
             wurk.learn_at(Kind::Claim, road, 10 * SECOND);
-            assert_eq!(wurk.road_at(Kind::Claim, 69 * SECOND), road);
+            // Also where it is taken again and again.
+            for now in [11, 40, 69] {
+                assert_eq!(wurk.road_at(Kind::Claim, now * SECOND), road);
+                wurk.learn_at(Kind::Claim, road, now * SECOND);
+            }
             assert_eq!(wurk.road_at(Kind::Claim, 70 * SECOND), Road::Module);
+            wurk.forget();
         }
     }
 

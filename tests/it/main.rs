@@ -114,7 +114,6 @@ const WITH_MODULE: &[(&str, Test)] = &[
         "rights_worker",
         rights::a_worker_can_do_its_work_and_no_more,
     ),
-    ("rights_by_script", rights::a_worker_can_do_it_by_script),
     ("rights_scripts", rights::scripts_lend_no_rights),
     ("leaks_memory", leaks::calls_keep_no_memory),
     ("operator_info", operator::info_counts_what_was_done),
@@ -150,6 +149,7 @@ const BEFORE_MODULES: &[(&str, Test)] = &[
 const EVERYWHERE: &[(&str, Test)] = &[
     ("roads_own_error", roads::the_callers_own_error_comes_back),
     ("roads_answers", roads::an_answer_is_an_answer),
+    ("rights_by_script", rights::a_worker_can_do_it_by_script),
     ("faults_reapers", faults::two_reapers_at_once_do_no_harm),
     ("order", faults::jobs_keep_their_order),
     ("languages_python", languages::python_worker_drains),

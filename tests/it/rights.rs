@@ -1,17 +1,24 @@
+use std::time::Duration;
+
+use wurk_client::{Heartbeat, Queue, Wurk};
 use wurk_testkit::{Binary, Options, Resp};
 
-use wurk_client::{CLAIM, LOCK, REQUEUE, ZADD};
+use crate::door::digest;
+use crate::roads::{HEARTBEAT, as_user, own_error};
 
-use crate::door::{Door, digest};
-
-/// The user that README gives to workers.
-const WORKER: &str = "ACL SETUSER worker on >secret resetkeys ~queue:* %W~processes %W~host:* %W~retry %W~reaper \
-                      -@all +wurk.claim +wurk.bclaim +wurk.requeue +wurk.lock +wurk.zadd +lmove +lrem";
+/// The lines that README gives for a user of workers: for the module, and for
+/// the scripts where that may be missing.
+fn readme(number: usize) -> &'static str {
+    let mut lines = include_str!("../../README.md")
+        .lines()
+        .filter(|line| line.starts_with("ACL SETUSER worker "));
+    lines.nth(number).expect("a line in README")
+}
 
 fn start(binary: &Binary) -> (wurk_testkit::Server, Resp, Resp) {
     let server = Options::new(binary).module().start();
     let (mut con, mut worker) = (server.connect(), server.connect());
-    con.must(WORKER);
+    con.must(readme(0));
     worker.must("AUTH worker secret");
     con.must("RPUSH queue:a job");
     (server, con, worker)
@@ -66,48 +73,43 @@ pub fn a_worker_can_do_its_work_and_no_more(binary: &Binary) {
     assert_eq!(digest(&mut con), before, "nothing has changed");
 }
 
-/// The rights that README adds where the module may be missing.
-const AND_SCRIPTS: &str = "ACL SETUSER worker ~queue:* ~processes ~host:* ~retry ~reaper +eval +type +time +hset +sadd \
-                           +expire +lpos +rpush +set +zadd";
-
-/// The four scripts, as a worker's user may send them.
+/// The four scripts, as a worker's user may send them; before 7.0 behind a write.
 pub fn a_worker_can_do_it_by_script(binary: &Binary) {
     let server = Options::new(binary).start();
-    let (mut con, mut worker) = (server.connect(), server.connect());
-    con.must("ACL SETUSER worker on >secret resetkeys -@all +lmove +lrem");
-    con.must(AND_SCRIPTS);
-    worker.must("AUTH worker secret");
+    let mut con = server.connect();
+    con.must(readme(1));
     con.must("RPUSH queue:a job");
     con.must("CONFIG SET maxmemory 1");
-    let lists = ["queue:a|host|1|f00|0", "queue:a"];
-    let keys = ["processes", "host:1:f00", lists[1], lists[0]];
-    let claimed = Door::Script.call(&mut worker, &CLAIM, &keys, &["i", "1", "60"]);
-    assert_eq!(claimed.to_string(), r#"[(integer) 1, "job"]"#);
-    assert_eq!(
-        Door::Script
-            .call(&mut worker, &REQUEUE, &lists, &["job"])
-            .integer(),
-        Some(1)
-    );
-    assert_eq!(
-        Door::Script
-            .call(&mut worker, &LOCK, &["reaper"], &["1000"])
-            .to_string(),
-        "OK"
-    );
-    assert_eq!(
-        Door::Script
-            .call(&mut worker, &ZADD, &["retry"], &["1", "job"])
-            .integer(),
-        Some(1)
-    );
-    let refused = Door::Script.call(&mut worker, &ZADD, &["other"], &["1", "job"]);
+    let mut worker = as_user(&server, "worker");
+    let wurk = Wurk::new();
+    let heartbeat = Heartbeat {
+        processes: b"processes",
+        identity: b"host:1:f00",
+        ..HEARTBEAT
+    };
+    let queues = [Queue::new("queue:a", "queue:a|host|1|f00|0")];
+    let own = || Some(own_error());
+    let claimed = wurk
+        .claim(&mut worker, &heartbeat, &queues, own())
+        .expect("a claim")
+        .expect("a job");
+    let Queue { public, private } = claimed.queue;
     assert!(
-        refused
-            .error()
-            .is_some_and(|error| error.starts_with("NOPERM ")),
-        "{refused}"
+        wurk.requeue(&mut worker, private, public, &claimed.job, own())
+            .expect("a requeue")
     );
+    assert!(
+        wurk.lock(&mut worker, b"reaper", Duration::from_secs(1), own())
+            .expect("a lock")
+    );
+    assert!(
+        wurk.zadd(&mut worker, b"retry", 1.0, b"job", own())
+            .expect("a retry")
+    );
+    let refused = wurk
+        .zadd(&mut worker, b"other", 1.0, b"job", own())
+        .expect_err("a key out of reach");
+    assert_eq!(refused.code(), Some("NOPERM"), "{refused}");
 }
 
 /// From a script or a function the caller's rights hold as well.
