@@ -20,6 +20,7 @@ mod load;
 mod memory;
 mod outcome;
 pub(crate) mod stats;
+mod unload;
 mod wait;
 pub(crate) mod words;
 
@@ -27,6 +28,7 @@ pub(crate) use arg::{Arg, Number};
 pub(crate) use command::{About, Access, Argument, Command, Keys, Registration, command};
 pub(crate) use ctx::Ctx;
 pub(crate) use key::{Key, Kind};
-pub(crate) use load::{VERSION, load, refuse_to_unload};
+pub(crate) use load::{VERSION, load};
 pub(crate) use outcome::{Answer, Job, Outcome, Refusal};
+pub(crate) use unload::refuse_to_unload;
 pub(crate) use wait::Waits;

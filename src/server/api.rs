@@ -50,6 +50,7 @@ needed! {
     RedisModule_Milliseconds
     RedisModule_NotifyKeyspaceEvent
     RedisModule_OpenKey
+    RedisModule_RegisterCommandFilter
     RedisModule_RegisterInfoFunc
     RedisModule_RegisterNumericConfig
     RedisModule_Replicate
@@ -70,6 +71,7 @@ needed! {
     RedisModule_StringToDouble
     RedisModule_StringToLongLong
     RedisModule_SubscribeToServerEvent
+    RedisModule_UnregisterCommandFilter
     RedisModule_WrongArity
 }
 

@@ -33,7 +33,8 @@ pub(super) fn growth_is_over() -> bool {
 pub(super) fn register(ctx: *mut RedisModuleCtx, args: &[RedisString]) -> Result<(), String> {
     let default = read_arguments(args)?;
     // SAFETY: called at load in a valid context; the name ends in NUL and is
-    // copied, the callbacks are functions of a library that is never unloaded.
+    // copied, the callbacks are functions of a library that is not unloaded
+    // without its settings.
     let registered = unsafe {
         let ok = raw::REDISMODULE_OK as c_int;
         api!(RedisModule_RegisterNumericConfig(

@@ -1,12 +1,11 @@
 //! Loading: what the module needs of a server, and the line it writes.
 
-use std::ffi::{CStr, CString, c_int, c_void};
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::ffi::{CStr, CString, c_int};
 
 use redis_module::{Context, RedisString, Status, raw};
 
 use super::api::{self, api};
-use super::{Ctx, Registration, command, config, key, memory, stats, words};
+use super::{Ctx, Registration, command, config, key, memory, stats, unload, words};
 
 /// The crate's version as `MODULE LIST` shows it: 1.2.3 is 10203.
 pub(crate) const VERSION: c_int = match version() {
@@ -103,7 +102,7 @@ fn try_load(
             .map_err(|why| format!("the server refused {}: {why}", registration.name()))?;
     }
     // Last: nothing may call a module that has not been loaded.
-    if !memory::follow(ctx) || !follow_cron(ctx) {
+    if !memory::follow(ctx) || !unload::follow_first_command(ctx) {
         return Err("the server does not tell of what happens in it".into());
     }
     Ok(found(context))
@@ -133,29 +132,6 @@ fn check_commands(ctx: *mut raw::RedisModuleCtx) -> Result<(), String> {
             command.to_string_lossy()
         )),
     }
-}
-
-/// Loading is over, and clients may have come.
-static LOADED: AtomicBool = AtomicBool::new(false);
-
-/// Takes note of the server's first round after loading.
-fn follow_cron(ctx: *mut raw::RedisModuleCtx) -> bool {
-    unsafe extern "C" fn round(
-        _: *mut raw::RedisModuleCtx,
-        _: raw::RedisModuleEvent,
-        _: u64,
-        _: *mut c_void,
-    ) {
-        LOADED.store(true, Relaxed);
-    }
-    let event = raw::RedisModuleEvent {
-        id: raw::REDISMODULE_EVENT_CRON_LOOP,
-        dataver: 1,
-    };
-    // SAFETY: called at load in a valid context, with a function of a library
-    // that is not unloaded without its subscriptions.
-    let status = unsafe { api!(RedisModule_SubscribeToServerEvent(ctx, event, Some(round))) };
-    status == raw::REDISMODULE_OK as c_int
 }
 
 /// What kind of server this is, and how it stands to memory.
@@ -196,7 +172,7 @@ pub(super) fn server_info(
 }
 
 /// One line in the server's log.
-fn log(context: &Context, level: &CStr, line: &str) {
+pub(super) fn log(context: &Context, level: &CStr, line: &str) {
     // A NUL would end the line early, a percent sign is the server's own.
     let line = CString::new(line.replace('\0', "\\0")).unwrap_or_default();
     // SAFETY: a null pointer is checked, since this runs before all else is.
@@ -211,21 +187,4 @@ fn log(context: &Context, level: &CStr, line: &str) {
             );
         }
     }
-}
-
-/// `MODULE UNLOAD` brings a server down that has a client with one of the
-/// commands queued, or a user whose rights name one: there is no unloading.
-///
-/// But for the server's own, of a module that it has just loaded and does not
-/// like the options of: from 8.0 on it ends where that is refused.
-pub(crate) fn refuse_to_unload(context: &Context) -> Status {
-    if !LOADED.load(Relaxed) {
-        return Status::Ok;
-    }
-    log(
-        context,
-        c"warning",
-        "wurk cannot be unloaded while the server runs: take it out of the configuration and restart",
-    );
-    Status::Err
 }

@@ -19,7 +19,7 @@ pub(super) fn follow(ctx: *mut RedisModuleCtx) -> bool {
         dataver: 1,
     };
     // SAFETY: called at load in a valid context, with a function of a library
-    // that is never unloaded.
+    // that is not unloaded without its subscriptions.
     let status = unsafe {
         api!(RedisModule_SubscribeToServerEvent(
             ctx,

@@ -43,7 +43,7 @@ impl Ctx<'_> {
         let count = c_int::try_from(keys.len()).unwrap_or(c_int::MAX);
         // SAFETY: the context is that of a call that has not replied yet; the
         // server keeps copies of the keys. The callbacks are functions of a
-        // library that is never unloaded. The private data is a pointer that
+        // library that is not unloaded once a command has come. The private data is a pointer that
         // nobody follows: where there is one, its end is told.
         unsafe {
             api!(RedisModule_BlockClientOnKeys(

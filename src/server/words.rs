@@ -42,7 +42,8 @@ fn get(word: Word) -> Arg<'static> {
     #[allow(clippy::indexing_slicing)]
     let made = MADE[word as usize].load(Relaxed);
     // SAFETY: `make` has run before any command could be called, and what it
-    // made is never freed nor changed: the module cannot be unloaded.
+    // made is never freed nor changed: the module is not
+    // unloaded once a command has come.
     unsafe { Arg::new(NonNull::new_unchecked(made)) }
 }
 

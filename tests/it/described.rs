@@ -270,15 +270,19 @@ pub fn a_strange_option_does_no_harm(binary: &Binary) {
 
 pub fn unload_is_refused(binary: &Binary) {
     let server = Options::new(binary)
-        .module()
         .set("enable-module-command", &["yes"])
         .start();
     let mut con = server.connect();
-    // From the server's first round on: it is there that this clock is set.
+    // From the very first command on.
+    let module = wurk_testkit::binary::module().display().to_string();
+    let load_and_unload = [["MODULE", "LOAD", &module], ["MODULE", "UNLOAD", "wurk"]]
+        .map(|words| redis::pack_command(&words.map(Vec::from)));
+    con.send_raw(&load_and_unload.concat()).expect("a server");
+    assert_eq!(con.read().expect("a reply").to_string(), "OK");
+    assert!(con.read().expect("a reply").error().is_some());
+    // Later too. It is in the server's rounds that this clock is set.
     let clock = con.info("server", "lru_clock");
-    wait_until("the first round", || {
-        con.info("server", "lru_clock") != clock
-    });
+    wait_until("a round", || con.info("server", "lru_clock") != clock);
     assert!(con.say("MODULE UNLOAD wurk").error().is_some());
     assert_eq!(con.say("WURK.LOCK l 1000").to_string(), "OK");
     assert!(
