@@ -28,6 +28,10 @@ const SLICE: Duration = Duration::from_millis(250);
 /// it again after a minute, a lost connection or a failover. So: one for each
 /// server or cluster, made once and shared; it has no lock, and a call costs
 /// one look at the clock.
+///
+/// It never sends a call again whose reply was lost. A cluster's connection of
+/// the `redis` crate does, unless it is built with `retries(0)`: of a claim that
+/// was served twice the first job stands in the private list, in nobody's hands.
 #[derive(Debug)]
 pub struct Wurk {
     born: Instant,

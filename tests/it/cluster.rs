@@ -7,10 +7,13 @@ use wurk_client::{Heartbeat, Queue, Wurk};
 use wurk_testkit::{Binary, Options, Resp, Server};
 
 use crate::door::{DOORS, Door};
-use crate::roads::{HEARTBEAT, own_error};
+use crate::roads::{HEARTBEAT, calls, own_error};
 use crate::stream::wait_until;
 
 const SLOTS: u32 = 16_384;
+
+/// For a job that is there.
+const WAIT: Duration = Duration::from_secs(60);
 
 /// Three primaries, each with a third of the slots.
 pub fn start(options: &Options) -> Vec<Server> {
@@ -83,7 +86,12 @@ pub fn is_asked_at_the_right_node(binary: &Binary) {
                 Queue::new(at("empty"), at("empty:p")),
                 Queue::new(at("q"), at("q:p")),
             ];
-            let claimed = wurk.claim(&mut con, &heartbeat, &queues, Some(own_error()));
+            let own = Some(own_error());
+            let claimed = if number % 2 == 0 {
+                wurk.claim(&mut con, &heartbeat, &queues, own)
+            } else {
+                wurk.claim_within(&mut con, &heartbeat, &queues, WAIT, own)
+            };
             let job = claimed.expect("a claim").expect("a job").job;
             assert_eq!(job, format!("job-{number}").into_bytes(), "{door:?}");
             assert!(
@@ -139,10 +147,28 @@ fn asynchronously(nodes: &[Server], wurk: &Wurk) {
                 ..HEARTBEAT
             };
             let queues = [Queue::new(at("q"), at("q:p"))];
-            let claimed = wurk
-                .claim_async(&mut con, &heartbeat, &queues, Some(own_error()))
-                .await;
+            let own = Some(own_error());
+            let claimed = if number % 2 == 0 {
+                wurk.claim_async(&mut con, &heartbeat, &queues, own).await
+            } else {
+                wurk.claim_within_async(&mut con, &heartbeat, &queues, WAIT, own)
+                    .await
+            };
             let job = claimed.expect("a claim").expect("a job").job;
+            for expected in [true, false] {
+                let back = wurk
+                    .requeue_async(&mut con, &at("q:p"), &at("q"), &job, None)
+                    .await;
+                assert_eq!(back.expect("a requeue"), expected);
+            }
+            let again = wurk.claim_async(&mut con, &heartbeat, &queues, None).await;
+            assert_eq!(again.expect("a claim").expect("a job").job, job);
+            let locked = wurk
+                .lock_async(&mut con, &at("l"), HEARTBEAT.ttl, None)
+                .await;
+            assert!(!locked.expect("a lock"), "it is held");
+            let added = wurk.zadd_async(&mut con, &at("z"), 2.0, &job, None).await;
+            assert!(!added.expect("a member"), "it is there");
             assert!(
                 wurk.acknowledge_async(&mut con, &at("q:p"), &job)
                     .await
@@ -329,10 +355,8 @@ pub fn a_replica_takes_over(binary: &Binary) {
     });
     let mut jobs = Vec::new();
     wait_until("the others have come", || {
-        let claimed = client
-            .get_connection()
-            .and_then(|mut con| wurk.claim(&mut con, &heartbeat, &queues, None));
-        if let Ok(Some(claimed)) = claimed {
+        // The connection that there was goes on.
+        if let Ok(Some(claimed)) = wurk.claim(&mut con, &heartbeat, &queues, None) {
             jobs.push(claimed.job);
         }
         jobs.len() == 2
@@ -343,6 +367,48 @@ pub fn a_replica_takes_over(binary: &Binary) {
         Some(3),
         "where the replica is asked by script"
     );
+}
+
+/// The cluster's connection sends again what it has had no reply to, unless it
+/// is told not to; then nothing else does.
+pub fn a_lost_reply_is_not_asked_for_again(binary: &Binary) {
+    let nodes = start(&Options::new(binary).module());
+    let tag = "{1}";
+    let mut owner = nodes
+        .iter()
+        .map(Server::connect)
+        .find_map(|mut con| {
+            let push = con.say(&format!("LPUSH {tag}q a b"));
+            push.error().is_none().then_some(con)
+        })
+        .expect("the node of a slot");
+    let client = ClusterClient::builder([format!("redis://127.0.0.1:{}/", nodes[0].port)])
+        .retries(0)
+        .response_timeout(Duration::from_secs(1))
+        .build()
+        .expect("an address");
+    let mut con = client.get_connection().expect("a cluster");
+    let at = |name: &str| format!("{tag}{name}").into_bytes();
+    let (processes, identity) = (at("ps"), at("id"));
+    let heartbeat = Heartbeat {
+        processes: &processes,
+        identity: &identity,
+        ..HEARTBEAT
+    };
+    let queues = [Queue::new(at("q"), at("p"))];
+    let sleep = [b"DEBUG".to_vec(), b"SLEEP".to_vec(), b"3".to_vec()];
+    owner
+        .send_raw(&redis::pack_command(&sleep))
+        .expect("a server");
+    let error = Wurk::new()
+        .claim(&mut con, &heartbeat, &queues, Some(own_error()))
+        .expect_err("no reply in time");
+    assert!(error.is_timeout(), "{error}");
+    owner.read().expect("a reply");
+    wait_until("the call has been served", || {
+        owner.say(&format!("LLEN {tag}p")).integer() == Some(1)
+    });
+    assert_eq!(calls(&mut owner, "wurk.claim"), 1);
 }
 
 /// Which keys a call has, as the server tells a client.

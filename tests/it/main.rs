@@ -109,6 +109,10 @@ const WITH_MODULE: &[(&str, Test)] = &[
         cluster::a_slot_moves_while_workers_claim,
     ),
     ("cluster_failover", cluster::a_replica_takes_over),
+    (
+        "cluster_lost_reply",
+        cluster::a_lost_reply_is_not_asked_for_again,
+    ),
     ("cluster_keys", cluster::keys_are_told),
     (
         "rights_worker",
