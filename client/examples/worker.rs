@@ -1,10 +1,11 @@
 //! A worker that loses no job: several threads, weighted queues, retries with
 //! back-off, jobs given back at SIGTERM, and a reaper for processes that died.
 //!
-//! It does what a plain worker does, and turns to the client wherever a full
-//! server refuses that. Each job is JSON with `jid` and `queue`; working on it
-//! is appending its `jid` to a file. Jobs are done at least once: a worker that
-//! is killed between working and acknowledging leaves its job to the reaper.
+//! It claims and gives back by the client, which waits on all queues at once; the
+//! rest are plain commands, which turn to the client where a full server refuses
+//! them. Each job is JSON with `jid` and `queue`; working on it is appending its
+//! `jid` to a file. Jobs are done at least once: a worker that is killed between
+//! working and acknowledging leaves its job to the reaper.
 //!
 //! ```sh
 //! cargo run --example worker -- --queue mail=3 --queue bulk=1 --done done.txt
@@ -119,13 +120,8 @@ fn main() -> io::Result<()> {
         }
         scope.spawn(|| shared.until_stopped(|con| shared.keep_house(con)));
     });
-    // Said goodbye: nobody has to find out. A worker that cannot is reaped.
-    if let Ok(mut con) = shared.client.get_connection() {
-        let identity = shared.process.identity();
-        let _ = redis::pipe()
-            .del(&identity)
-            .srem(PROCESSES, &identity)
-            .exec(&mut con);
+    if let Err(error) = shared.say_goodbye() {
+        eprintln!("{}: {error}", shared.process);
     }
     Ok(())
 }
@@ -144,6 +140,25 @@ impl Shared {
                 self.pause(Duration::from_millis(200));
             }
         }
+    }
+
+    /// Takes the process off the books, so that nobody has to find out. Where a
+    /// job could not be given back it stays on them until it is reaped.
+    fn say_goodbye(&self) -> RedisResult<()> {
+        let mut con = self.client.get_connection()?;
+        let lists: Vec<_> = (0..self.arguments.threads)
+            .flat_map(|index| self.queues(index))
+            .map(|queue| queue.private)
+            .collect();
+        let holding: usize = redis::cmd("EXISTS").arg(lists).query(&mut con)?;
+        if holding > 0 {
+            return Ok(());
+        }
+        let identity = self.process.identity();
+        redis::pipe()
+            .del(&identity)
+            .srem(PROCESSES, &identity)
+            .exec(&mut con)
     }
 
     /// Sleeps, but not through the end of the process.
@@ -172,12 +187,7 @@ impl Shared {
             .create(true)
             .append(true)
             .open(&self.arguments.done)?;
-        let queues: Vec<_> = self
-            .arguments
-            .queues
-            .iter()
-            .map(|queue| self.queue(&queue.name, index))
-            .collect();
+        let queues = self.queues(index);
         let identity = self.process.identity();
         // What an earlier connection of this thread had claimed and not finished.
         for queue in &queues {
@@ -215,11 +225,17 @@ impl Shared {
         claimed: &Claimed<'_>,
     ) -> RedisResult<()> {
         let Claimed { queue, job } = claimed;
-        let parsed: Value = serde_json::from_slice(job).unwrap_or_default();
         let fails =
             self.arguments.fail_one_in > 0 && fastrand::u32(..self.arguments.fail_one_in) == 0;
         if fails {
-            let (again, at) = retry(parsed);
+            let Some((again, at)) = retry(job, &queue.public) else {
+                // No object: its tries cannot be counted in it, and in the sorted
+                // set it would be one with others of the same bytes.
+                self.pause(Duration::from_secs(1));
+                self.wurk
+                    .requeue(con, &queue.private, &queue.public, job, None)?;
+                return Ok(());
+            };
             let put = redis::cmd("ZADD").arg(RETRY).arg(at).arg(&again).exec(con);
             rescued(put, |oom| {
                 self.wurk
@@ -227,6 +243,7 @@ impl Shared {
                     .map(drop)
             })?;
         } else {
+            let parsed: Value = serde_json::from_slice(job).unwrap_or_default();
             // In one piece: other threads write to the file as well.
             let line = format!("{}\n", parsed["jid"].as_str().unwrap_or("no jid"));
             done.write_all(line.as_bytes())?;
@@ -296,16 +313,14 @@ impl Shared {
 
     /// Gives back the jobs of processes whose hash has lapsed.
     fn reap(&self, con: &mut Connection) -> RedisResult<()> {
-        let processes: Vec<String> = redis::cmd("SMEMBERS").arg(PROCESSES).query(con)?;
+        let processes: Vec<Vec<u8>> = redis::cmd("SMEMBERS").arg(PROCESSES).query(con)?;
         for dead in processes {
             if redis::cmd("EXISTS").arg(&dead).query(con)? {
                 continue;
             }
-            let lists: Vec<String> = redis::cmd("KEYS")
-                .arg(format!("queue:*|{}|*", dead.replace(':', "|")))
-                .query(con)?;
+            let lists: Vec<Vec<u8>> = redis::cmd("KEYS").arg(lists_of(&dead)).query(con)?;
             for private in lists {
-                let public = private.split('|').next().unwrap_or("").to_owned();
+                let public = public_of(&private).to_vec();
                 self.give_back_all(con, &Queue::new(public, private))?;
             }
             redis::cmd("SREM").arg(PROCESSES).arg(&dead).exec(con)?;
@@ -325,6 +340,12 @@ impl Shared {
                 .requeue(con, &queue.private, &queue.public, &job, None)?;
         }
         Ok(())
+    }
+
+    /// The queues, and where a thread's jobs of each are in flight.
+    fn queues(&self, index: usize) -> Vec<Queue> {
+        let queues = self.arguments.queues.iter();
+        queues.map(|queue| self.queue(&queue.name, index)).collect()
     }
 
     fn queue(&self, name: &str, index: usize) -> Queue {
@@ -360,10 +381,38 @@ impl Shared {
 }
 
 /// The job with one more try counted, and when that is due: later each time.
-fn retry(mut job: Value) -> (String, f64) {
-    let count = job["retry_count"].as_u64().unwrap_or(0) + 1;
-    job["retry_count"] = count.into();
-    (job.to_string(), now() + (count * count) as f64)
+/// Nothing where the job is no JSON object.
+fn retry(job: &[u8], public: &[u8]) -> Option<(String, f64)> {
+    let Ok(Value::Object(mut job)) = serde_json::from_slice(job) else {
+        return None;
+    };
+    let count = job.get("retry_count").and_then(Value::as_u64).unwrap_or(0) + 1;
+    job.insert("retry_count".into(), count.into());
+    let public = String::from_utf8_lossy(public);
+    job.entry("queue").or_insert_with(|| public.into());
+    let job = Value::Object(job).to_string();
+    Some((job, now() + (count * count) as f64))
+}
+
+/// The pattern of a process's private lists, `<public>|<host>|<pid>|<nonce>|<index>`,
+/// from its identity, `<host>:<pid>:<nonce>`.
+fn lists_of(identity: &[u8]) -> Vec<u8> {
+    let mut pattern = b"queue:*|".to_vec();
+    for byte in identity {
+        match byte {
+            b':' => pattern.push(b'|'),
+            b'*' | b'?' | b'[' | b']' | b'\\' => pattern.extend([b'\\', *byte]),
+            _ => pattern.push(*byte),
+        }
+    }
+    pattern.extend(b"|*");
+    pattern
+}
+
+/// The queue of a private list. Its own name may hold the separator too.
+fn public_of(private: &[u8]) -> &[u8] {
+    let public = private.rsplitn(5, |byte| *byte == b'|').nth(4);
+    public.unwrap_or(private)
 }
 
 /// The result of a plain call, or what the client makes of it where the server

@@ -175,6 +175,11 @@ const EVERYWHERE: &[(&str, Test)] = &[
     ),
     ("worker_killed", worker::killed_in_the_middle_loses_nothing),
     ("worker_stopped", worker::stopped_gives_its_jobs_back),
+    (
+        "worker_without_a_right",
+        worker::stopped_without_a_right_leaves_its_jobs_to_the_reaper,
+    ),
+    ("worker_strange_jobs", worker::keeps_what_it_cannot_read),
 ];
 
 fn main() {

@@ -24,7 +24,7 @@ impl Worker {
                 "--queue",
                 "mail=3",
                 "--queue",
-                "bulk=1",
+                "bu|lk=1",
                 "--done",
             ])
             .arg(done)
@@ -80,7 +80,7 @@ fn full_server(binary: &Binary) -> (Server, Resp, HashSet<String>) {
     let mut con = server.connect();
     let mut pushed = HashSet::new();
     for number in 0..JOBS {
-        let queue = ["mail", "bulk"][number % 2];
+        let queue = ["mail", "bu|lk"][number % 2];
         con.call(&[
             "LPUSH",
             &format!("queue:{queue}"),
@@ -118,6 +118,17 @@ fn standing(con: &mut Resp) -> Vec<String> {
         }
     }
     jobs
+}
+
+/// How many jobs stand in private lists.
+fn in_flight(con: &mut Resp) -> i64 {
+    let lists = con.say("KEYS queue:*|*|*|*|*");
+    let lengths = lists.items().iter().map(|list| {
+        con.call(&[b"LLEN".as_slice(), list.bytes().expect("a key")])
+            .integer()
+            .unwrap_or(0)
+    });
+    lengths.sum()
 }
 
 pub fn killed_in_the_middle_loses_nothing(binary: &Binary) {
@@ -162,16 +173,7 @@ pub fn stopped_gives_its_jobs_back(binary: &Binary) {
     let folder = TempDir::new().expect("a folder");
     let file = folder.path().join("done");
     let mut worker = Worker::start(&server, &file, &["--work", "60000"]);
-    let in_flight = |con: &mut Resp| con.say("KEYS queue:*|*").items().len();
-    wait_until("each thread has a job", || {
-        let lists = con.say("KEYS queue:*|*");
-        let lengths = lists.items().iter().map(|list| {
-            con.call(&[b"LLEN".as_slice(), list.bytes().expect("a key")])
-                .integer()
-                .unwrap_or(0)
-        });
-        lengths.sum::<i64>() == 4
-    });
+    wait_until("each thread has a job", || in_flight(&mut con) == 4);
     // A live worker is not reaped, however long its jobs take.
     let mut other = Worker::start(&server, &file, &["--work", "60000", "--threads", "1"]);
     let both_are_known = |con: &mut Resp| con.say("SCARD processes").integer() == Some(2);
@@ -189,4 +191,68 @@ pub fn stopped_gives_its_jobs_back(binary: &Binary) {
         pushed
     );
     assert_eq!(con.say("EXISTS processes").integer(), Some(0), "and gone");
+}
+
+/// Where nothing can be given back as it ends, the next one finds it.
+pub fn stopped_without_a_right_leaves_its_jobs_to_the_reaper(binary: &Binary) {
+    let (server, mut con, pushed) = full_server(binary);
+    let folder = TempDir::new().expect("a folder");
+    let file = folder.path().join("done");
+    let mut worker = Worker::start(&server, &file, &["--work", "60000"]);
+    wait_until("each thread has a job", || in_flight(&mut con) == 4);
+    let rights = if binary.loads_modules() {
+        "wurk.requeue"
+    } else {
+        "eval"
+    };
+    con.must(&format!("ACL SETUSER default -{rights}"));
+    worker.terminate();
+    assert_eq!(in_flight(&mut con), 4, "not given back");
+    con.must(&format!("ACL SETUSER default +{rights}"));
+    let mut worker = Worker::start(&server, &file, &[]);
+    wait_until("all is done", || done(&file).len() >= JOBS);
+    worker.terminate();
+    assert_eq!(done(&file).into_iter().collect::<HashSet<_>>(), pushed);
+    assert_eq!(con.say("EXISTS processes").integer(), Some(0), "and gone");
+}
+
+/// What is no job of its kind is kept as it is, and one whose queue is not said
+/// is tried again where it came from.
+pub fn keeps_what_it_cannot_read(binary: &Binary) {
+    let mut options = Options::new(binary);
+    if binary.loads_modules() {
+        options = options.module();
+    }
+    let server = options.start();
+    let mut con = server.connect();
+    con.call(&[
+        "RPUSH",
+        "queue:bu|lk",
+        "not json",
+        "[1,2]",
+        r#"{"jid":"1"}"#,
+    ]);
+    let folder = TempDir::new().expect("a folder");
+    let file = folder.path().join("done");
+    let mut worker = Worker::start(&server, &file, &["--fail-one-in", "1"]);
+    wait_until("it has been tried again", || {
+        let retry = con.say("ZRANGE retry 0 -1").to_string();
+        retry.contains(r#"\"retry_count\":2"#)
+    });
+    worker.terminate();
+    let mut kept: Vec<_> = ["LRANGE queue:bu|lk 0 -1", "ZRANGE retry 0 -1"]
+        .iter()
+        .flat_map(|line| {
+            let jobs = con.say(line);
+            jobs.items()
+                .iter()
+                .map(ToString::to_string)
+                .collect::<Vec<_>>()
+        })
+        .collect();
+    kept.sort();
+    assert_eq!(kept.len(), 3, "{kept:?}");
+    assert!(kept.contains(&r#""not json""#.to_owned()), "{kept:?}");
+    assert!(kept.contains(&r#""[1,2]""#.to_owned()), "{kept:?}");
+    assert!(done(&file).is_empty());
 }
