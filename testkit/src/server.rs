@@ -366,7 +366,7 @@ pub fn free_port() -> u16 {
 fn sentinel_config(port: u16, folder: &Path, primary: u16) -> String {
     format!(
         "port {port}\nbind 127.0.0.1\ndir {}\nsentinel monitor main 127.0.0.1 {primary} 1\n\
-         sentinel down-after-milliseconds main 500\nsentinel failover-timeout main 5000\n",
+         sentinel down-after-milliseconds main 60000\nsentinel failover-timeout main 5000\n",
         folder.display()
     )
 }

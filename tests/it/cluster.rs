@@ -1,6 +1,6 @@
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use redis::cluster::ClusterClient;
 use wurk_client::{Heartbeat, Queue, Wurk};
@@ -12,8 +12,11 @@ use crate::stream::wait_until;
 
 const SLOTS: u32 = 16_384;
 
-/// For a job that is there.
-const WAIT: Duration = Duration::from_secs(60);
+/// How long a node may stand still, in milliseconds.
+const NODE_TIMEOUT: &str = "10000";
+
+/// How long to wait for what comes at once, were it not for a loaded machine.
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Three primaries, each with a third of the slots.
 pub fn start(options: &Options) -> Vec<Server> {
@@ -21,7 +24,7 @@ pub fn start(options: &Options) -> Vec<Server> {
         .clone()
         .port()
         .set("cluster-enabled", &["yes"])
-        .set("cluster-node-timeout", &["2000"])
+        .set("cluster-node-timeout", &[NODE_TIMEOUT])
         .set("cluster-require-full-coverage", &["no"]);
     let nodes: Vec<_> = (0..3).map(|_| options.start()).collect();
     for (number, node) in (0..).zip(&nodes) {
@@ -35,16 +38,21 @@ pub fn start(options: &Options) -> Vec<Server> {
         assert_eq!(con.call(&command).to_string(), "OK");
         con.must(&format!("CLUSTER MEET 127.0.0.1 {}", nodes[0].port));
     }
-    for node in &nodes {
+    wait_for_all(&nodes, 3);
+    nodes
+}
+
+/// Waits until every node knows `count` nodes and every slot.
+fn wait_for_all<'s>(nodes: impl IntoIterator<Item = &'s Server>, count: usize) {
+    for node in nodes {
         let mut con = node.connect();
         wait_until("every node knows every slot", || {
             let info = con.say("CLUSTER INFO").to_string();
             info.contains("cluster_state:ok")
                 && info.contains("cluster_slots_assigned:16384")
-                && info.contains("cluster_known_nodes:3")
+                && info.contains(&format!("cluster_known_nodes:{count}"))
         });
     }
-    nodes
 }
 
 pub fn is_asked_at_the_right_node(binary: &Binary) {
@@ -90,7 +98,7 @@ pub fn is_asked_at_the_right_node(binary: &Binary) {
             let claimed = if number % 2 == 0 {
                 wurk.claim(&mut con, &heartbeat, &queues, own)
             } else {
-                wurk.claim_within(&mut con, &heartbeat, &queues, WAIT, own)
+                wurk.claim_within(&mut con, &heartbeat, &queues, PATIENCE, own)
             };
             let job = claimed.expect("a claim").expect("a job").job;
             assert_eq!(job, format!("job-{number}").into_bytes(), "{door:?}");
@@ -136,7 +144,11 @@ fn asynchronously(nodes: &[Server], wurk: &Wurk) {
             .iter()
             .map(|node| format!("redis://127.0.0.1:{}/", node.port))
             .collect();
-        let client = ClusterClient::new(addresses).expect("addresses");
+        let client = ClusterClient::builder(addresses)
+            .connection_timeout(PATIENCE)
+            .response_timeout(PATIENCE)
+            .build()
+            .expect("addresses");
         let mut con = client.get_async_connection().await.expect("a cluster");
         for number in 0..30 {
             let at = |name: &str| format!("{{{number}}}{name}").into_bytes();
@@ -151,7 +163,7 @@ fn asynchronously(nodes: &[Server], wurk: &Wurk) {
             let claimed = if number % 2 == 0 {
                 wurk.claim_async(&mut con, &heartbeat, &queues, own).await
             } else {
-                wurk.claim_within_async(&mut con, &heartbeat, &queues, WAIT, own)
+                wurk.claim_within_async(&mut con, &heartbeat, &queues, PATIENCE, own)
                     .await
             };
             let job = claimed.expect("a claim").expect("a job").job;
@@ -235,28 +247,40 @@ pub fn a_slot_moves_while_workers_claim(binary: &Binary) {
             };
             let queues = [Queue::new("{m}q", private)];
             let mut jobs = Vec::new();
+            let deadline = Instant::now() + PATIENCE;
             loop {
                 match wurk.claim(&mut con, &heartbeat, &queues, None) {
                     Ok(Some(claimed)) => {
                         let job = String::from_utf8_lossy(&claimed.job).into_owned();
                         // Told to try again while its keys are on their way.
-                        while wurk
-                            .acknowledge(&mut con, &claimed.queue.private, &claimed.job)
-                            .is_err()
-                        {}
+                        wait_until("it is acknowledged", || {
+                            let private = &claimed.queue.private;
+                            match wurk.acknowledge(&mut con, private, &claimed.job) {
+                                Ok(was_there) => {
+                                    assert!(was_there, "nobody else takes it");
+                                    true
+                                }
+                                Err(_) => false,
+                            }
+                        });
                         jobs.push(job);
                     }
                     Ok(None) if moved.load(Relaxed) => return jobs,
-                    _ => thread::sleep(Duration::from_millis(1)),
+                    last => {
+                        assert!(Instant::now() < deadline, "{last:?}");
+                        thread::sleep(Duration::from_millis(1));
+                    }
                 }
             }
         };
         let workers: Vec<_> = (0..3)
             .map(|worker| scope.spawn(move || work(worker)))
             .collect();
-        thread::sleep(Duration::from_millis(30));
+        let left = |con: &mut Resp| con.say("LLEN {m}q").integer().unwrap_or(0);
+        wait_until("they are at it", || left(&mut cons[from]) < 2_000);
         cons[to].must(&format!("CLUSTER SETSLOT {slot} IMPORTING {}", ids[from]));
         cons[from].must(&format!("CLUSTER SETSLOT {slot} MIGRATING {}", ids[to]));
+        assert!(left(&mut cons[from]) > 0, "the queue is empty too soon");
         cons[to].must("CONFIG SET maxmemory 0"); // RESTORE is refused on a full one.
         loop {
             let keys = cons[from].must(&format!("CLUSTER GETKEYSINSLOT {slot} 100"));
@@ -295,7 +319,7 @@ pub fn a_replica_takes_over(binary: &Binary) {
     let options = Options::new(binary)
         .port()
         .set("cluster-enabled", &["yes"])
-        .set("cluster-node-timeout", &["2000"])
+        .set("cluster-node-timeout", &[NODE_TIMEOUT])
         .set("repl-diskless-sync-delay", &["0"]);
     let replicas: Vec<_> = nodes.iter().map(|_| options.start()).collect();
     for (node, replica) in nodes.iter().zip(&replicas) {
@@ -316,6 +340,7 @@ pub fn a_replica_takes_over(binary: &Binary) {
                 .contains("master_link_status:up")
         });
     }
+    wait_for_all(nodes.iter().chain(&replicas), 6);
     let mut there = replicas[0].connect();
     let addresses: Vec<_> = nodes[1..]
         .iter()
@@ -349,8 +374,13 @@ pub fn a_replica_takes_over(binary: &Binary) {
         b"a"
     );
     first.must("WAIT 1 20000");
-    there.must("CLUSTER FAILOVER");
+    // Given up after five seconds where the others do not answer.
+    let mut asked: Option<Instant> = None;
     wait_until("the replica is a primary", || {
+        if asked.is_none_or(|asked| asked.elapsed() > Duration::from_secs(6)) {
+            there.say("CLUSTER FAILOVER");
+            asked = Some(Instant::now());
+        }
         there.say("ROLE").to_string().contains("master")
     });
     let mut jobs = Vec::new();

@@ -1,8 +1,8 @@
 use std::future::Future;
 use std::time::Duration;
 
-use redis::aio::ConnectionLike;
-use redis::{Client, ConnectionLike as _};
+use redis::aio::{ConnectionLike, ConnectionManagerConfig};
+use redis::{AsyncConnectionConfig, Client, ConnectionLike as _};
 use tempfile::TempDir;
 use wurk_client::Wurk;
 use wurk_testkit::{Binary, Options, Resp, Server, server::free_port};
@@ -24,6 +24,22 @@ fn full_server(options: Options) -> (Server, Resp) {
     con.must("RPUSH q a b c d e");
     con.must("CONFIG SET maxmemory 1");
     (server, con)
+}
+
+/// On a loaded machine a reply may take longer than the half second that the
+/// crate gives it.
+const PATIENCE: Option<Duration> = Some(Duration::from_secs(60));
+
+fn patient() -> AsyncConnectionConfig {
+    AsyncConnectionConfig::new()
+        .set_response_timeout(PATIENCE)
+        .set_connection_timeout(PATIENCE)
+}
+
+fn patient_manager() -> ConnectionManagerConfig {
+    ConnectionManagerConfig::new()
+        .set_response_timeout(PATIENCE)
+        .set_connection_timeout(PATIENCE)
 }
 
 fn block_on<T>(future: impl Future<Output = T>) -> T {
@@ -126,7 +142,7 @@ pub fn asynchronous(binary: &Binary) {
             block_on(async {
                 let client = Client::open(url).expect("an address");
                 let mut worker = client
-                    .get_multiplexed_async_connection()
+                    .get_multiplexed_async_connection_with_config(&patient())
                     .await
                     .expect("a connection");
                 every_call(&mut worker).await;
@@ -145,7 +161,10 @@ pub fn managed(binary: &Binary) {
         let (server, mut con) = full_server(door.options(binary));
         block_on(async {
             let client = Client::open(server.url()).expect("an address");
-            let mut worker = client.get_connection_manager().await.expect("a connection");
+            let mut worker = client
+                .get_connection_manager_with_config(patient_manager())
+                .await
+                .expect("a connection");
             every_call(&mut worker).await;
         });
         took_its_road(door, &mut con);
@@ -158,7 +177,10 @@ pub fn managed(binary: &Binary) {
         con.must("CONFIG SET maxmemory 1");
         let jobs = block_on(async {
             let client = Client::open(server.url()).expect("an address");
-            let worker = client.get_connection_manager().await.expect("a connection");
+            let worker = client
+                .get_connection_manager_with_config(patient_manager())
+                .await
+                .expect("a connection");
             let wurk = Wurk::new();
             let one = async |mut worker: redis::aio::ConnectionManager| {
                 let (queues, mut jobs) = (queues(), Vec::new());
@@ -230,7 +252,7 @@ pub fn over_tls(binary: &Binary) {
         );
         block_on(async {
             let mut worker = client
-                .get_multiplexed_async_connection()
+                .get_multiplexed_async_connection_with_config(&patient())
                 .await
                 .expect("a connection");
             let claimed = wurk

@@ -136,10 +136,10 @@ pub fn module_and_script_agree(binary: &Binary) {
             }
         }
         let mut lapse = None;
-        let batch = match random.usize(..1_000) {
+        let batch = match random.usize(..2_000) {
             0 => {
                 // Far enough away that both servers hear of it before.
-                let at = since_1970() + Duration::from_millis(500);
+                let at = since_1970() + Duration::from_millis(1_500);
                 lapse = Some(at);
                 let at = at.as_millis().to_string().into_bytes();
                 vec![Step::Plain(vec![
@@ -148,7 +148,7 @@ pub fn module_and_script_agree(binary: &Binary) {
                     at,
                 ])]
             }
-            1..84 => in_multi(&mut random),
+            1..168 => in_multi(&mut random),
             _ => vec![any_step(&mut random)],
         };
         for one in &batch {
@@ -157,8 +157,10 @@ pub fn module_and_script_agree(binary: &Binary) {
             assert_eq!(ours, theirs, "WURK_SEED={seed}, step {step}: {one:?}");
         }
         // A key that is to lapse does so on both servers between two steps.
-        if let Some(wait) = lapse.and_then(|lapse| lapse.checked_sub(since_1970())) {
-            thread::sleep(wait + Duration::from_millis(2));
+        match lapse.map(|lapse| lapse.checked_sub(since_1970())) {
+            None => {}
+            Some(Some(wait)) => thread::sleep(wait + Duration::from_millis(2)),
+            Some(None) => panic!("WURK_SEED={seed}: the machine stood still for too long"),
         }
         if step % LOOK == LOOK - 1 {
             let [ours, theirs] = [0, 1].map(|side| sides[side].events());

@@ -66,6 +66,8 @@ pub fn by_sentinel_in_the_middle_of_a_drain(binary: &Binary) {
     // that is what it may lose, and not what this is about.
     here.must("WAIT 1 20000");
     drop(primary.kill());
+    // Not before: a primary that only stands still for a moment stays one.
+    watch.must("SENTINEL SET main down-after-milliseconds 500");
 
     let lost: RedisError = work(&mut con, 1).expect_err("a primary that is gone");
     assert!(lost.is_io_error(), "{lost}: the connection's own error");

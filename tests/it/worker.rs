@@ -28,7 +28,7 @@ impl Worker {
                 "--done",
             ])
             .arg(done)
-            .args(["--ttl", "2"])
+            .args(["--ttl", "4"])
             .args(more)
             .stderr(Stdio::null())
             .spawn();
@@ -120,15 +120,25 @@ fn standing(con: &mut Resp) -> Vec<String> {
     jobs
 }
 
-/// How many jobs stand in private lists.
-fn in_flight(con: &mut Resp) -> i64 {
+/// The private lists, and the jobs in each.
+fn held(con: &mut Resp) -> Vec<String> {
     let lists = con.say("KEYS queue:*|*|*|*|*");
-    let lengths = lists.items().iter().map(|list| {
-        con.call(&[b"LLEN".as_slice(), list.bytes().expect("a key")])
-            .integer()
-            .unwrap_or(0)
-    });
-    lengths.sum()
+    let mut held = Vec::new();
+    for list in lists.items() {
+        let jobs = con.call(&[
+            b"LRANGE".as_slice(),
+            list.bytes().expect("a key"),
+            b"0",
+            b"-1",
+        ]);
+        held.extend(jobs.items().iter().map(|job| format!("{list} {job}")));
+    }
+    held.sort();
+    held
+}
+
+fn in_flight(con: &mut Resp) -> usize {
+    held(con).len()
 }
 
 pub fn killed_in_the_middle_loses_nothing(binary: &Binary) {
@@ -178,9 +188,12 @@ pub fn stopped_gives_its_jobs_back(binary: &Binary) {
     let mut other = Worker::start(&server, &file, &["--work", "60000", "--threads", "1"]);
     let both_are_known = |con: &mut Resp| con.say("SCARD processes").integer() == Some(2);
     wait_until("both are known", || both_are_known(&mut con));
-    thread::sleep(Duration::from_millis(4_500));
+    wait_until("each thread of both has a job", || in_flight(&mut con) == 5);
+    let before = held(&mut con);
+    thread::sleep(Duration::from_millis(6_500));
     assert!(both_are_known(&mut con), "to be alive");
-    assert!(in_flight(&mut con) >= 2 && done(&file).is_empty());
+    assert_eq!(held(&mut con), before);
+    assert!(done(&file).is_empty());
     let standing_now = standing(&mut con).len();
     assert_eq!(standing_now, JOBS);
     worker.terminate();
