@@ -4,6 +4,7 @@ use std::process::{Command, Output};
 use wurk_testkit::{Binary, Options, Server};
 
 use crate::door::digest;
+use crate::rights;
 
 /// The program, which cargo builds beside the tests.
 fn program() -> PathBuf {
@@ -118,7 +119,13 @@ pub fn tells_what_it_found(binary: &Binary) {
     // A user that may do little, and sees little.
     con.must("ACL SETUSER blind on >secret ~queue:* -@all +lmove +eval");
     let (status, find) = findings(&server, "blind:secret@");
-    assert_eq!(status, 0);
+    assert_eq!(status, 1);
+    assert_eq!(find("road"), "mend: none: no module, and no scripts");
+    assert!(
+        find("scripts").starts_with("fine: this user may not type, time, hset, "),
+        "{}",
+        find("scripts")
+    );
     for topic in [
         "server",
         "maxmemory",
@@ -134,6 +141,25 @@ pub fn tells_what_it_found(binary: &Binary) {
             find(topic)
         );
     }
+    // One that may do just what README's line for scripts says.
+    con.must(rights::readme(1));
+    let (status, find) = findings(&server, "worker:secret@");
+    assert_eq!((status, find("road")), (0, road.to_owned()));
+    con.must("ACL SETUSER worker -rpush -sadd -lmove");
+    let (_, find) = findings(&server, "worker:secret@");
+    let expected = if binary.loads_modules() {
+        "fine: this user may not lmove, sadd, rpush in one"
+    } else {
+        "fine: this user may not lmove in one"
+    };
+    assert_eq!(find("scripts"), expected);
+    // A password is missing.
+    con.must("CONFIG SET requirepass secret");
+    let output = ask(&format!("redis://127.0.0.1:{}/", server.port), &[]);
+    assert_eq!(output.status.code(), Some(2));
+    let text = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(text.contains("Authentication required"), "{text}");
+    con.call(&["CONFIG", "SET", "requirepass", ""]);
     // A replica takes no writes.
     con.must("REPLICAOF 127.0.0.1 1");
     let (status, find) = findings(&server, "");
@@ -162,6 +188,10 @@ fn a_right_is_missing(binary: &Binary) {
 }
 
 pub fn says_that_nobody_answers() {
+    assert_eq!(
+        ask("redis://127.0.0.1/", &["--nonsense"]).status.code(),
+        Some(64)
+    );
     let output = ask("redis://127.0.0.1:1/", &["--timeout", "1"]);
     assert_eq!(output.status.code(), Some(2));
     assert!(String::from_utf8_lossy(&output.stderr).starts_with("no answer: "));

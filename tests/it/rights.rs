@@ -8,7 +8,7 @@ use crate::roads::{HEARTBEAT, as_user, own_error};
 
 /// The lines that README gives for a user of workers: for the module, and for
 /// the scripts where that may be missing.
-fn readme(number: usize) -> &'static str {
+pub fn readme(number: usize) -> &'static str {
     let mut lines = include_str!("../../README.md")
         .lines()
         .filter(|line| line.starts_with("ACL SETUSER worker "));

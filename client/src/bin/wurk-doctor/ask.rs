@@ -5,6 +5,8 @@ use std::time::Duration;
 
 use redis::{Client, Cmd, Connection, RedisError, RedisResult, Value};
 
+use crate::inside;
+
 /// What a user may do with a command, as far as a call shows it that is refused
 /// for its arguments before it has written anything.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,6 +32,8 @@ pub(crate) struct Answers {
     pub(crate) rights: Vec<(&'static str, Right)>,
     /// Why a script would not run, where it would not.
     pub(crate) scripts: Option<String>,
+    /// Whether scripts can be flagged, as far as running one has shown it.
+    pub(crate) flags: Option<bool>,
 }
 
 /// A key that nobody has. Nothing is written to it.
@@ -46,15 +50,14 @@ pub(crate) fn all(url: &str, timeout: Duration) -> RedisResult<Answers> {
     let mut con = client.get_connection_with_timeout(timeout)?;
     con.set_read_timeout(Some(timeout))?;
     con.set_write_timeout(Some(timeout))?;
-    // A server that answers at all answers that, if with a refusal.
+    // A user may have no right to that. Whatever else is answered, a password
+    // that is missing, a server that is loading or busy, would be to all.
     let ping: RedisResult<Value> = redis::cmd("PING").query(&mut con);
-    ping.or_else(|error| {
-        if lost(&error) {
-            Err(error)
-        } else {
-            Ok(Value::Nil)
-        }
-    })?;
+    if let Err(error) = ping
+        && error.code() != Some("NOPERM")
+    {
+        return Err(error);
+    }
     let mut answers = Answers {
         info: seen(redis::cmd("INFO").query::<String>(&mut con))?.map(|text| fields(&text)),
         user: seen(redis::cmd("ACL").arg("WHOAMI").query(&mut con))?,
@@ -80,16 +83,18 @@ pub(crate) fn all(url: &str, timeout: Duration) -> RedisResult<Answers> {
         let right = right(name, &mut call, &mut con)?;
         answers.rights.push((name, right));
     }
-    let script: RedisResult<Value> = redis::cmd("EVAL").arg("return 1").arg(0).query(&mut con);
-    if let Err(error) = script {
-        if lost(&error) {
-            return Err(error);
+    match inside::denied(&mut con) {
+        Ok((denied, flags)) => {
+            answers.flags = Some(flags);
+            let denied = denied.join(", ");
+            answers.scripts =
+                (!denied.is_empty()).then(|| format!("this user may not {denied} in one"));
         }
-        answers.scripts = Some(format!(
-            "{} {}",
-            error.code().unwrap_or(""),
-            error.detail().unwrap_or("")
-        ));
+        Err(error) if lost(&error) => return Err(error),
+        Err(error) => {
+            let (code, text) = (error.code().unwrap_or(""), error.detail().unwrap_or(""));
+            answers.scripts = Some(format!("{code} {text}"));
+        }
     }
     Ok(answers)
 }

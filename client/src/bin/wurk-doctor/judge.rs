@@ -86,6 +86,9 @@ fn name_and_version(answers: &Answers) -> Option<(&'static str, &str)> {
 
 /// Whether scripts can be flagged `allow-oom`, where that can be seen.
 fn has_flags(answers: &Answers) -> Option<bool> {
+    if answers.flags.is_some() {
+        return answers.flags;
+    }
     let (name, version) = name_and_version(answers)?;
     let major: u32 = version.split('.').next()?.parse().ok()?;
     Some(name != "Redis" || major >= 7)
@@ -176,7 +179,7 @@ fn road(answers: &Answers) -> Finding {
             Level::Mend,
             "none: no module, and no scripts",
             "when the server is full, its workers get OOM and stand still",
-            "load the module, or let this user run EVAL",
+            "load the module, or let this user run EVAL and what the scripts call",
         ),
         _ if has_flags(answers) == Some(false) => finding(
             "road",
@@ -393,10 +396,14 @@ fn replication(answers: &Answers) -> Finding {
     match config(answers, "replica-ignore-maxmemory") {
         Some(Some("no")) => finding(
             "replication",
-            Level::Mend,
+            if replicas == "0" {
+                Level::Fine
+            } else {
+                Level::Mend
+            },
             format!("{found}, replica-ignore-maxmemory no"),
-            "as a replica this server would throw keys away or refuse by itself",
-            "CONFIG SET replica-ignore-maxmemory yes",
+            "as a replica this server would throw keys away by itself; replicas may be set alike",
+            "CONFIG SET replica-ignore-maxmemory yes, here and there",
         ),
         _ => finding(
             "replication",

@@ -4,12 +4,14 @@
 //! | room | what is in it |
 //! | --- | --- |
 //! | `ask` | the questions, none of which writes |
+//! | `inside` | those about what scripts call |
 //! | `judge` | what the answers mean |
 //!
 //! Ends with 0 where it found nothing to mend, 1 where something is to be mended, 2 where the
-//! server does not answer.
+//! server does not answer or not this user, 64 where it was not called as it should be.
 
 mod ask;
+mod inside;
 mod judge;
 
 use std::process::ExitCode;
@@ -34,7 +36,13 @@ struct Arguments {
 }
 
 fn main() -> ExitCode {
-    let arguments = Arguments::parse();
+    let arguments = match Arguments::try_parse() {
+        Ok(arguments) => arguments,
+        Err(error) => {
+            let _ = error.print();
+            return ExitCode::from(if error.use_stderr() { 64 } else { 0 });
+        }
+    };
     let timeout = Duration::from_secs(arguments.timeout.max(1));
     let answers = match ask::all(&arguments.url, timeout) {
         Ok(answers) => answers,
