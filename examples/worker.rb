@@ -12,7 +12,7 @@ require "socket"
 require_relative "wurk"
 
 url, *names = ARGV
-conn = Redis.new(url: url)
+conn = Redis.new(url: url, reconnect_attempts: 0) # a call whose reply was lost is not sent twice
 host, pid, nonce = ENV.fetch("DYNO", Socket.gethostname), Process.pid, SecureRandom.hex(6)
 info = JSON.generate(hostname: host, pid: pid, identity: "#{host}:#{pid}:#{nonce}", started_at: Time.now.to_f,
                      tag: "", concurrency: 1, queues: names, weights: [], labels: [], version: "0", embedded: false)

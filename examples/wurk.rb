@@ -11,8 +11,10 @@
 #    nil gets the server's refusal.
 #
 # Every other error is an answer and is raised as it is; nothing is sent twice
-# whose reply was lost. All that is asked of a connection is `call(*command)`, so
-# that the redis and the redis-client gem serve alike.
+# whose reply was lost, if the connection does not do so by itself: give it
+# `reconnect_attempts: 0`, or a job that was claimed at the first time stays in the
+# private list. All that is asked of a connection is `call(*command)`, which the
+# redis and the redis-client gem have alike (tested with the redis gem).
 #
 # This file stands alone: the scripts at its end are client/lua/*.lua.
 module Wurk
@@ -61,15 +63,15 @@ module Wurk
   private_class_method :identity_of
 
   def run(conn, error, command, keys, args)
-    road = road(conn, command)
+    road = road(command)
     loop do
       reply = conn.call(*by(road, command, keys, args))
-      learn(conn, command, road)
+      learn(command, road)
       return reply
     rescue StandardError => e
       further = after(road, command, e.message)
       if further == :own
-        learn(conn, command, road)
+        learn(command, road)
         raise error || e
       end
       raise e unless further
@@ -118,20 +120,19 @@ module Wurk
   end
   private_class_method :oom?
 
-  # What each connection's server has, by command, and when that was learned.
-  KNOWN = ObjectSpace::WeakMap.new
+  # What the server has, by command, and when that was learned. One for all
+  # connections: a road that another server lacks is found out at the first call.
+  KNOWN = {}
   private_constant :KNOWN
 
-  def road(conn, command)
-    road, learned = KNOWN[conn]&.fetch(command, nil)
+  def road(command)
+    road, learned = KNOWN[command]
     road && now - learned < HOLDS ? road : :module
   end
   private_class_method :road
 
-  def learn(conn, command, road)
-    return if road == road(conn, command) # a minute begins when it was learned
-
-    (KNOWN[conn] ||= {})[command] = [road, now]
+  def learn(command, road)
+    KNOWN[command] = [road, now] unless road == road(command) # a minute begins when it was learned
   end
   private_class_method :learn
 
