@@ -27,7 +27,7 @@ demo: ## fill a Redis until it refuses, and drain it (SERVER=path, MODULE=no)
 	@target/release/wurk-demo $(demo_arguments)
 
 test: ## all tests, on every server that is there
-	@tools/need compiler libclang server
+	@tools/need compiler libclang server $(if $(wildcard target/servers/valkey-9.1),valgrind)
 	$(CARGO) build --package wurk-client --features doctor --bins --examples
 	$(CARGO) test --workspace --features wurk-client/doctor
 
@@ -36,7 +36,7 @@ build: ## the module, as target/release/libwurk.so
 	$(CARGO) build --release --package wurk
 
 lint: ## formatting, clippy and docs, warnings are errors
-	@tools/need compiler libclang
+	@tools/need compiler libclang clippy
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --workspace --all-targets --all-features -- --deny warnings
 	RUSTDOCFLAGS='--deny warnings' $(CARGO) doc --workspace --no-deps --document-private-items --all-features
@@ -59,8 +59,8 @@ deb: build ## a package for Debian 12 and newer, in target/debian
 	tools/check-deb
 
 # Built as who you are, installed as root: `make build && sudo make install`.
-target/release/libwurk.so:
-	$(MAKE) build
+target/release/libwurk.so: Cargo.toml Cargo.lock $(shell find src -name '*.rs')
+	$(MAKE) build && touch $@
 
 install: target/release/libwurk.so ## the module, to the server's folder or PREFIX/lib/redis/modules
 	@folder=$(if $(PREFIX),$(PREFIX)/lib/redis/modules,/usr/lib/redis/modules); \
