@@ -7,15 +7,15 @@ use crate::cases::CASES;
 use crate::door::{alike, digest};
 use crate::stream::{in_step, wait_until};
 
-const WAIT: &str = "WURK.BCLAIM ps id q0 p0 q p i 1.5 60 30";
-const BLMOVE: &str = "BLMOVE q p RIGHT LEFT 30";
+pub const WAIT: &str = "WURK.BCLAIM ps id q0 p0 q p i 1.5 60 30";
+pub const BLMOVE: &str = "BLMOVE q p RIGHT LEFT 30";
 
 /// A client that waits. Its reply, or the error of its connection.
-struct Waiter(JoinHandle<std::io::Result<Reply>>);
+pub struct Waiter(JoinHandle<std::io::Result<Reply>>);
 
 impl Waiter {
     /// Sends `line` and is blocked by the server when this returns.
-    fn start(server: &Server, con: &mut Resp, line: &str) -> Self {
+    pub fn start(server: &Server, con: &mut Resp, line: &str) -> Self {
         Self::start_on(server.connect(), con, line)
     }
 
@@ -27,7 +27,7 @@ impl Waiter {
         Self(thread::spawn(move || own.read()))
     }
 
-    fn reply(self) -> Reply {
+    pub fn reply(self) -> Reply {
         self.0.join().expect("a reply").expect("a connection")
     }
 }
@@ -36,7 +36,7 @@ fn blocked(con: &mut Resp) -> i64 {
     con.info("clients", "blocked_clients")
 }
 
-fn start(binary: &Binary) -> (Server, Resp) {
+pub fn start(binary: &Binary) -> (Server, Resp) {
     let server = Options::new(binary).module().start();
     let con = server.connect();
     (server, con)
@@ -76,11 +76,11 @@ pub fn with_a_job_is_a_claim(binary: &Binary) {
 /// Whatever may put something into a list, and whether that wakes.
 pub fn wakes_where_blmove_would(binary: &Binary) {
     let (server, mut con) = start(binary);
-    let scripted = [
-        "EVAL",
-        "redis.call('RPUSH','q','a') return redis.call('RPOP','q')",
-        "0",
-    ];
+    let script = |body: &'static str| ["EVAL", body, "0"];
+    let pushes = script("return redis.call('RPUSH','q','a')");
+    let pushes_and_pops = script("redis.call('RPUSH','q','a') return redis.call('RPOP','q')");
+    let library = "#!lua name=push\nredis.register_function('push', function() return redis.call('RPUSH','q','a') end)";
+    con.call(&["FUNCTION", "LOAD", library]);
     let dump = {
         con.must("RPUSH x a");
         let dump = con.must("DUMP x");
@@ -104,7 +104,12 @@ pub fn wakes_where_blmove_would(binary: &Binary) {
         &["SADD q a"],
         &["SET q a", "DEL q", "RPUSH q a"],
         &["RPUSHX q a"],
-        &["script"],
+        &["RPUSH x a", "RPOPLPUSH x q"],
+        &["RPUSH x a", "RENAMENX x q"],
+        &["LINSERT q BEFORE a b", "RPUSH q a"],
+        &["FCALL push 0"],
+        &["pushes"],
+        &["pushes and pops"],
         &["restore"],
         &[],
     ];
@@ -115,7 +120,8 @@ pub fn wakes_where_blmove_would(binary: &Binary) {
             let waiter = Waiter::start(&server, &mut con, wait);
             for line in *given {
                 match *line {
-                    "script" => con.call(&scripted),
+                    "pushes" => con.call(&pushes),
+                    "pushes and pops" => con.call(&pushes_and_pops),
                     "restore" => con.call(&[b"RESTORE".as_slice(), b"q", b"0", &dump]),
                     line => con.say(line),
                 };
@@ -466,7 +472,7 @@ pub fn streams_plain_commands(binary: &Binary) {
     );
 }
 
-/// Killed in the middle, a hundred times: a job stands in one list.
+/// Killed in the middle, eight times: a job stands in one list.
 pub fn killed_in_the_middle_leaves_a_job_in_one_list(binary: &Binary) {
     let options = Options::new(binary)
         .module()

@@ -17,7 +17,7 @@ pub fn is_kept_by_module_and_script(binary: &Binary) {
                     let what = format!("{door:?}, RESP{version}, full: {full}: {}", case.shows);
                     check(door, &mut con, &mut asks, full, case, &what);
                     let nil = if version == 3 { "_" } else { "$-1" };
-                    expect_nil_as(nil, door, &mut con, &what);
+                    expect_nil_as(nil, door, &mut con, full, &what);
                 }
             }
         }
@@ -76,17 +76,21 @@ fn check(door: Door, con: &mut Resp, asks: &mut Resp, full: bool, case: &Case, w
 }
 
 /// A nil of the right kind: RESP3 has its own.
-fn expect_nil_as(nil: &'static str, door: Door, con: &mut Resp, what: &str) {
+fn expect_nil_as(nil: &'static str, door: Door, con: &mut Resp, full: bool, what: &str) {
     con.must("FLUSHALL");
+    con.must("SET l x");
+    if full {
+        con.must("CONFIG SET maxmemory 1");
+    }
     let claim = door.call(
         con,
         script("claim"),
         &["ps", "id", "q", "p"],
         &["i", "1", "60"],
     );
-    con.must("SET l x");
     let lock = door.call(con, script("lock"), &["l"], &["60"]);
     assert_eq!([claim, lock], [Reply::Nil(nil), Reply::Nil(nil)], "{what}");
+    con.must("CONFIG SET maxmemory 0");
 }
 
 /// A key that has expired and still lies there is no key.

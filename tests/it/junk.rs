@@ -47,6 +47,11 @@ const WORDS: &[&[u8]] = &[
     b"ps",
 ];
 
+/// Time-outs that are over soon, or none.
+const SHORT: &[&[u8]] = &[
+    b"0.001", b"0.001", b"0.001", b"-1", b"nan", b"inf", b"1e400", b"", b"x", b"1\0", b"\xff",
+];
+
 pub fn stops_no_server(binary: &Binary) {
     let seed = seed();
     let mut random = Rng::with_seed(seed);
@@ -65,13 +70,15 @@ pub fn stops_no_server(binary: &Binary) {
             b"WURK.REQUEUE",
             b"wurk.lock",
             b"Wurk.Zadd",
-        ][random.usize(..4)];
+            b"WURK.BCLAIM",
+        ][random.usize(..5)];
         // Mostly as many as are right, sometimes none, sometimes hundreds.
         let count = match random.usize(..20) {
             0 => random.usize(..300),
             1..4 => random.usize(..12),
             _ => match name {
                 b"WURK.CLAIM" => 5 + 2 * random.usize(1..5),
+                b"WURK.BCLAIM" => 5 + 2 * random.usize(1..5),
                 b"wurk.lock" => 2,
                 _ => 3,
             },
@@ -81,6 +88,9 @@ pub fn stops_no_server(binary: &Binary) {
             0 => long.as_slice(),
             _ => WORDS[random.usize(..WORDS.len())],
         }));
+        if name == b"WURK.BCLAIM" {
+            command.push(SHORT[random.usize(..SHORT.len())]); // Nobody comes to end a wait.
+        }
         if queued == 0 && random.usize(..20) == 0 {
             con.call(&["MULTI"]);
             queued = random.usize(1..6);

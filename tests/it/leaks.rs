@@ -2,10 +2,14 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 
 use tempfile::TempDir;
-use wurk_testkit::{Binary, Options, Resp};
+use wurk_testkit::{Binary, Options, Resp, Server};
+
+use crate::stream::wait_until;
 
 /// Calls of each kind on each server.
 const CALLS: usize = 200_000;
+/// Waits of each kind, fewer of those that end with their client.
+const WAITS: usize = 5_000;
 /// Calls that are sent together.
 const BATCH: usize = 500;
 
@@ -42,28 +46,54 @@ pub fn calls_keep_no_memory(binary: &Binary) {
     let server = Options::new(binary).module().start();
     let mut con = server.connect();
     prepare(&mut con);
-    let round = |con: &mut Resp, calls: usize| {
+    let round = |con: &mut Resp, calls: usize, waits: usize| {
         for _ in 0..calls / BATCH {
             send(con, &CYCLE, BATCH / CYCLE.len());
         }
-        // Waits that end: by their time, and by a client that goes.
-        for _ in 0..10 {
-            let mut gone = server.connect();
-            gone.send(&["WURK.BCLAIM", "ps", "id", "none", "p", "i", "1", "600", "0"])
-                .expect("a server");
-            send(con, &["WURK.BCLAIM ps id none p i 1 600 0.001"], 5);
-        }
-        con.must("PING");
-        server.connect().info("memory", "used_memory")
+        wait_and_end(&server, con, waits);
+        let mut asks = server.connect();
+        wait_until("all clients have gone", || {
+            asks.info("clients", "connected_clients") == 2
+        });
+        asks.info("memory", "used_memory")
     };
-    let warm = round(&mut con, 10_000);
-    let after = round(&mut con, CALLS * CYCLE.len());
+    let warm = round(&mut con, 10_000, 500);
+    let after = round(&mut con, CALLS * CYCLE.len(), WAITS);
     let kept = after - warm;
     assert!(
         kept < 64 << 10,
-        "{kept} bytes kept by {} calls",
+        "{kept} bytes kept by {} calls and {WAITS} waits of each kind",
         CALLS * CYCLE.len()
     );
+}
+
+/// So many waits that end by their time, by a job, and by a client that goes.
+fn wait_and_end(server: &Server, con: &mut Resp, waits: usize) {
+    let line = |list: &str, timeout: &str| -> Vec<String> {
+        let line = format!("WURK.BCLAIM ps id {list} flying i 1 600 {timeout}");
+        line.split(' ').map(str::to_owned).collect()
+    };
+    let mut waiting: Vec<_> = (0..50).map(|_| server.connect()).collect();
+    for _ in 0..waits / waiting.len() {
+        for client in &mut waiting {
+            client.send(&line("none", "0.001")).expect("a server");
+        }
+        for client in &mut waiting {
+            assert!(client.read().expect("a reply").is_nil());
+        }
+        for client in &mut waiting {
+            client.send(&line("w", "0")).expect("a server");
+        }
+        for _ in &waiting {
+            con.must("RPUSH w job");
+        }
+        for client in &mut waiting {
+            assert_eq!(client.read().expect("a reply").items().len(), 2);
+        }
+        con.must("DEL flying");
+        let mut gone = server.connect();
+        gone.send(&line("none", "0")).expect("a server");
+    }
 }
 
 /// A short run of every command under valgrind: nothing in the module.
@@ -118,7 +148,7 @@ pub fn valgrind_finds_nothing(binary: &Binary) {
     let found = fs::read_to_string(&report).expect("a report");
     let ours: Vec<_> = found
         .split("\n==")
-        .filter(|line| line.contains("libwurk"))
+        .filter(|line| line.contains("wurk"))
         .collect();
     assert!(ours.is_empty(), "{found}");
 }

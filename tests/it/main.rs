@@ -40,6 +40,7 @@ mod stream;
 mod watch;
 
 /// Waiting for a job, `BLMOVE` being the oracle where it has an answer.
+mod arrivals;
 mod bclaim;
 /// A cluster: the right node at the first try.
 mod cluster;
@@ -125,6 +126,8 @@ const WITH_MODULE: &[(&str, Test)] = &[
     ("operator_arguments", operator::a_bad_argument_is_refused),
     ("bclaim_claims", bclaim::with_a_job_is_a_claim),
     ("bclaim_wakes", bclaim::wakes_where_blmove_would),
+    ("bclaim_arrivals", arrivals::wake_as_for_blmove),
+    ("bclaim_takers", arrivals::find_whoever_can_take_them),
     ("bclaim_ends", bclaim::ends_as_blmove_does),
     ("bclaim_timeouts", bclaim::refuses_a_timeout_as_blmove_does),
     (

@@ -2,7 +2,7 @@ use std::fs;
 
 use wurk_testkit::{Binary, Options, Resp, Server};
 
-use crate::door::digest;
+use crate::door::{Door, digest, script};
 use crate::stream::{in_step, wait_until};
 
 /// One of every call, each writing something.
@@ -78,6 +78,20 @@ fn refused_with(con: &mut Resp, code: &str) {
         assert!(
             reply.error().is_some_and(|error| error.starts_with(code)),
             "{line}: {reply}"
+        );
+    }
+    for case in [
+        "claim ps id q p | i 1.5 60",
+        "requeue x q | c",
+        "lock l | 60",
+        "zadd z | 1 m",
+    ] {
+        let (keys, args) = case.split_once(" | ").expect("a bar");
+        let [keys, args] = [keys, args].map(|words| words.split(' ').collect::<Vec<_>>());
+        let reply = Door::Script.call(con, script(keys[0]), &keys[1..], &args);
+        assert!(
+            reply.error().is_some_and(|error| error.starts_with(code)),
+            "the script of {case}: {reply}"
         );
     }
     assert_eq!(digest(con), before, "{code}: nothing has changed");
