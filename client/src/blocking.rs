@@ -73,6 +73,28 @@ impl Wurk {
     /// ms to a second. Each look writes the heartbeat, from the second on with
     /// the clock as `beat`. Without queues it waits and sends nothing.
     ///
+    /// ```
+    /// # use redis_test::{MockCmd, MockRedisConnection};
+    /// # let call = redis::cmd("WURK.BCLAIM").arg(&["processes", "host:1:f00", "queue:mail", "queue:mail|mine"])
+    /// #     .arg(&["{}", "1700000000.5", "60", "0.25"]).take();
+    /// # let job = redis::Value::Array(vec![redis::Value::Int(1), redis::Value::BulkString(b"job".to_vec())]);
+    /// # let mut con = MockRedisConnection::new([MockCmd::new(call, Ok(job))]);
+    /// # use std::time::Duration;
+    /// # use wurk_client::{Heartbeat, Queue, Wurk};
+    /// # let queues = [Queue::new("queue:mail", "queue:mail|mine")];
+    /// # let heartbeat = Heartbeat {
+    /// #     processes: b"processes",
+    /// #     identity: b"host:1:f00",
+    /// #     info: b"{}",
+    /// #     beat: b"1700000000.5",
+    /// #     ttl: Duration::from_secs(60),
+    /// # };
+    /// let wait = Duration::from_secs(2);
+    /// let claimed = Wurk::new().claim_within(&mut con, &heartbeat, &queues, wait, None)?;
+    /// assert_eq!(claimed.expect("a job").job, b"job");
+    /// # Ok::<(), redis::RedisError>(())
+    /// ```
+    ///
     /// # Errors
     /// As for [`claim`](Self::claim). A connection that gives up on a reply
     /// before the wait is over loses the reply: give it a read time-out above
@@ -138,6 +160,15 @@ impl Wurk {
     ///
     /// A full server permits it, so there is one road only.
     ///
+    /// ```
+    /// # use redis_test::{MockCmd, MockRedisConnection};
+    /// # let call = redis::cmd("LREM").arg(&["queue:mail|mine", "1", "job"]).take();
+    /// # let mut con = MockRedisConnection::new([MockCmd::new(call, Ok(redis::Value::Int(1)))]);
+    /// let wurk = wurk_client::Wurk::new();
+    /// assert!(wurk.acknowledge(&mut con, b"queue:mail|mine", b"job")?);
+    /// # Ok::<(), redis::RedisError>(())
+    /// ```
+    ///
     /// # Errors
     /// The server's, as they are.
     ///
@@ -153,6 +184,15 @@ impl Wurk {
 
     /// Gives a job back: it will be the next that is claimed from `public`.
     /// `false` when it has left the private list since.
+    ///
+    /// ```
+    /// # use redis_test::{MockCmd, MockRedisConnection};
+    /// # let call = redis::cmd("WURK.REQUEUE").arg(&["queue:mail|mine", "queue:mail", "job"]).take();
+    /// # let mut con = MockRedisConnection::new([MockCmd::new(call, Ok(redis::Value::Int(1)))]);
+    /// let wurk = wurk_client::Wurk::new();
+    /// assert!(wurk.requeue(&mut con, b"queue:mail|mine", b"queue:mail", b"job", None)?);
+    /// # Ok::<(), redis::RedisError>(())
+    /// ```
     ///
     /// # Errors
     /// As for [`claim`](Self::claim). The job stands in one of the lists.
@@ -192,7 +232,8 @@ impl Wurk {
     /// ```
     ///
     /// # Errors
-    /// As for [`claim`](Self::claim); nothing has been written.
+    /// As for [`claim`](Self::claim), and `ERR invalid expire time` for a `ttl` of
+    /// zero; nothing has been written.
     ///
     /// In the server's words: `WURK.LOCK`, or `SET key 1 NX PX ttl`.
     pub fn lock(
@@ -206,8 +247,8 @@ impl Wurk {
     }
 
     /// Adds `member` to a sorted set: a failed job to where its retry is waited
-    /// for, with the moment of the retry as `score`. `false` when it was there
-    /// and only its score was updated.
+    /// for, with the moment of the retry as `score`, mostly in seconds since 1970.
+    /// `false` when it was there and only its score was updated.
     ///
     /// ```
     /// # use redis_test::{MockCmd, MockRedisConnection};
@@ -219,7 +260,8 @@ impl Wurk {
     /// ```
     ///
     /// # Errors
-    /// As for [`claim`](Self::claim); nothing has been written.
+    /// As for [`claim`](Self::claim), and `ERR value is not a valid float` for a
+    /// `score` that is no number; nothing has been written.
     ///
     /// In the server's words: `WURK.ZADD`, or `ZADD key score member`.
     pub fn zadd(

@@ -44,7 +44,7 @@ pub struct Heartbeat<'a> {
     /// When it was last seen: its field `beat`, in seconds since 1970.
     pub beat: &'a [u8],
     /// How long the hash lives without another heartbeat; in whole seconds,
-    /// rounded up.
+    /// rounded up. Zero is refused with `ERR invalid expire time`.
     pub ttl: Duration,
 }
 
@@ -169,7 +169,9 @@ impl<'q> Call for Claim<'_, 'q> {
         for queue in self.queues {
             command.arg(&queue.public).arg(&queue.private);
         }
-        let seconds = ttl.as_secs() + u64::from(ttl.subsec_nanos() > 0);
+        let seconds = ttl
+            .as_secs()
+            .saturating_add(u64::from(ttl.subsec_nanos() > 0));
         command.arg(info).arg(beat).arg(seconds);
     }
 

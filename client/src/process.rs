@@ -4,7 +4,6 @@
 use std::env;
 use std::fmt;
 use std::process;
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -34,10 +33,9 @@ impl Process {
     /// child is another one.
     #[must_use]
     pub fn current() -> Self {
-        static HOST: OnceLock<String> = OnceLock::new();
         let pid = process::id();
         Self {
-            host: HOST.get_or_init(host).clone(),
+            host: host(),
             pid,
             nonce: format!("{:011x}", nonce(pid)),
         }
@@ -187,8 +185,8 @@ fn random() -> u64 {
     let mut bytes = [0_u8; 8];
     // SAFETY: the buffer is as long as is said. Eight bytes come whole or not
     // at all.
-    let read = unsafe { libc::getrandom(bytes.as_mut_ptr().cast(), bytes.len(), 0) };
-    if read == 8 {
+    let status = unsafe { libc::getentropy(bytes.as_mut_ptr().cast(), bytes.len()) };
+    if status == 0 {
         u64::from_ne_bytes(bytes)
     } else {
         // A kernel without it: the clock still tells one start from the next.

@@ -9,6 +9,10 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 const FIRST_PAUSE: Duration = Duration::from_millis(10);
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 
+/// How short and how long a slice may be: what the server takes as a time-out.
+const SHORTEST: Duration = Duration::from_millis(1);
+const LONGEST: Duration = Duration::from_secs(365 * 24 * 60 * 60);
+
 /// A claim that waits.
 pub(crate) struct Wait {
     /// `None`: for ever.
@@ -38,7 +42,7 @@ impl Wait {
     pub(crate) fn new(now: Instant, wait: Duration, slice: Duration) -> Self {
         Self {
             end: now.checked_add(wait),
-            slice: slice.max(Duration::from_millis(1)),
+            slice: slice.clamp(SHORTEST, LONGEST),
             pause: FIRST_PAUSE,
             looked: false,
         }

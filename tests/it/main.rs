@@ -185,6 +185,20 @@ const EVERYWHERE: &[(&str, Test)] = &[
     ("worker_strange_jobs", worker::keeps_what_it_cannot_read),
 ];
 
+/// On one of them: where valgrind can follow the memory, and what takes a minute.
+const ON_ONE: &[(&str, &str, Test)] = &[
+    (
+        "valkey-9.1",
+        "leaks_valgrind",
+        leaks::valgrind_finds_nothing,
+    ),
+    (
+        "redis-8.2",
+        "roads_later",
+        roads::a_module_that_is_loaded_later_is_noticed,
+    ),
+];
+
 fn main() {
     let mut arguments = Arguments::from_args();
     // Most of a test is waiting for servers.
@@ -205,14 +219,15 @@ fn main() {
         } else {
             BEFORE_MODULES
         };
-        // The one whose memory valgrind can follow.
-        let valgrind: &[(&str, Test)] = &[("leaks_valgrind", leaks::valgrind_finds_nothing)];
-        let followed = server.name == "valkey-9.1";
-        for (name, test) in own
+        let special = ON_ONE
+            .iter()
+            .filter(|(only, ..)| *only == server.name)
+            .map(|(_, name, test)| (name, test));
+        let tests = own
             .iter()
             .chain(EVERYWHERE)
-            .chain(valgrind.iter().filter(|_| followed))
-        {
+            .map(|(name, test)| (name, test));
+        for (name, test) in special.chain(tests) {
             let (server, test) = (server.clone(), *test);
             trials.push(Trial::test(format!("{server}::{name}"), move || {
                 test(&server);

@@ -1,4 +1,5 @@
-use std::time::Duration;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use redis::{Client, Connection, RedisError, RedisResult};
 use wurk_client::{Claimed, Heartbeat, Queue, Wurk};
@@ -338,4 +339,33 @@ pub fn an_answer_is_an_answer(binary: &Binary) {
 
 fn wurk_is_loaded(con: &mut Resp) -> bool {
     !con.say("COMMAND INFO wurk.zadd").items()[0].is_nil()
+}
+
+/// The module comes while a worker calls, and goes by scripts until then: its
+/// commands are taken within a minute, and no call is lost.
+pub fn a_module_that_is_loaded_later_is_noticed(binary: &Binary) {
+    let options = Options::new(binary).set("enable-module-command", &["yes"]);
+    let (_server, mut con, mut worker) = full_server(&options);
+    let wurk = Wurk::new();
+    let mut add = |score: u32| {
+        wurk.zadd(&mut worker, b"z", score.into(), b"m", Some(own_error()))
+            .expect("a score")
+    };
+    assert!(add(0));
+    let module = wurk_testkit::binary::module().display().to_string();
+    con.must(&format!("MODULE LOAD {module}"));
+    let began = Instant::now();
+    for score in 1.. {
+        assert!(!add(score), "its score is updated");
+        assert_eq!(con.say("ZSCORE z m").to_string(), format!("\"{score}\""));
+        if calls(&mut con, "wurk.zadd") > 0 {
+            break;
+        }
+        assert!(
+            began.elapsed() < Duration::from_secs(65),
+            "by scripts still, after a minute"
+        );
+        thread::sleep(Duration::from_secs(1));
+    }
+    assert!(calls(&mut con, "eval") > 0);
 }
