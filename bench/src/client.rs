@@ -7,32 +7,42 @@ use wurk_client::{Heartbeat, Queue, Wurk};
 use wurk_testkit::{Binary, Options};
 
 use crate::cost::{Bench, Scene, median};
-use crate::tables;
+use crate::{count, tables};
 
 /// Calls in one go; by hand and by the client in turn, many times.
 const CALLS: usize = 250;
 const TURNS: usize = 12;
+const NAME: &str = "WURK.CLAIM";
 
 pub(crate) fn table(binary: &Binary, rounds: usize) {
     let mut bench = Bench::start(&Options::new(binary).module());
     let client = redis::Client::open(bench.server.url()).expect("an address");
     let mut con = client.get_connection().expect("a connection");
     let title = format!(
-        "{}: microseconds from call to job on one connection",
-        binary.name
+        "{}: microseconds from call to job on one connection, the middle of {} rounds",
+        binary.name,
+        rounds * TURNS
     );
     let mut table = tables::table(&title, &["", "1 queue", "10 queues", "100 queues"]);
     let (mut hand, mut ours) = (Vec::new(), Vec::new());
+    let (mut asked_by_hand, mut asked_by_us) = (Vec::new(), Vec::new());
     for queues in [1, 10, 100] {
         let scene = Scene::claim(queues, 0, 200);
         let (mut by_hand, mut by_client) = (Vec::new(), Vec::new());
+        let (mut asks_by_hand, mut asks_by_client) = (Vec::new(), Vec::new());
         for _ in 0..rounds * TURNS {
             bench.refill(&scene, 2 * CALLS);
-            by_hand.push(time(|| claim_by_hand(&mut con, &scene)));
-            by_client.push(time_client(&mut con, &scene));
+            let (time, asks) = measure(|| claim_by_hand(&mut con, &scene));
+            by_hand.push(time);
+            asks_by_hand.push(asks);
+            let (time, asks) = by_the_client(&mut con, &scene);
+            by_client.push(time);
+            asks_by_client.push(asks);
         }
         hand.push(median(&mut by_hand));
         ours.push(median(&mut by_client));
+        asked_by_hand.push(median(&mut asks_by_hand));
+        asked_by_us.push(median(&mut asks_by_client));
     }
     let row = |name: &str, values: &[f64]| {
         [name.to_owned()]
@@ -48,27 +58,37 @@ pub(crate) fn table(binary: &Binary, rounds: usize) {
         .map(|(ours, hand)| ours / hand)
         .collect();
     table.add_row(row("client / by hand", &ratios));
+    table.add_row(row("allocations by hand", &asked_by_hand));
+    table.add_row(row("allocations by the client", &asked_by_us));
     println!("{table}");
 }
 
-fn time(mut call: impl FnMut()) -> f64 {
+/// Microseconds and allocations of one call.
+fn measure(mut call: impl FnMut()) -> (f64, f64) {
+    let asked = count::asked();
     let began = Instant::now();
     for _ in 0..CALLS {
         call();
     }
-    began.elapsed().as_secs_f64() * 1e6 / CALLS as f64
+    let time = began.elapsed().as_secs_f64() * 1e6;
+    let asks = (count::asked() - asked) as f64;
+    (time / CALLS as f64, asks / CALLS as f64)
 }
 
 fn claim_by_hand(con: &mut Connection, scene: &Scene) {
-    let mut command = redis::cmd("WURK.CLAIM");
-    for arg in scene.keys.iter().chain(&scene.args) {
+    // With its buffer made in one piece, as the client does.
+    let args = || scene.keys.iter().chain(&scene.args);
+    let bytes = args().map(Vec::len).sum::<usize>() + NAME.len();
+    let mut command = redis::Cmd::with_capacity(args().count() + 1, bytes);
+    command.arg(NAME);
+    for arg in args() {
         command.arg(arg);
     }
     let claimed: Option<(usize, Vec<u8>)> = command.query(con).expect("a claim");
     assert!(claimed.is_some());
 }
 
-fn time_client(con: &mut Connection, scene: &Scene) -> f64 {
+fn by_the_client(con: &mut Connection, scene: &Scene) -> (f64, f64) {
     let wurk = Wurk::new();
     let (pairs, _) = scene.keys[2..].as_chunks();
     let queues: Vec<_> = pairs
@@ -82,7 +102,7 @@ fn time_client(con: &mut Connection, scene: &Scene) -> f64 {
         beat: &scene.args[1],
         ttl: Duration::from_secs(60),
     };
-    time(|| {
+    measure(|| {
         let claimed = wurk.claim(con, &heartbeat, &queues, None).expect("a claim");
         assert!(claimed.is_some());
     })

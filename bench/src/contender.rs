@@ -34,6 +34,12 @@ impl Contender {
     /// For the other commands.
     pub(crate) const CALLS: [Self; 4] = [Self::Wurk, Self::Eval, Self::Evalsha, Self::Fcall];
 
+    /// Its row in a table of [`CLAIMS`](Self::CLAIMS).
+    pub(crate) fn row(self) -> usize {
+        let mut claims = Self::CLAIMS.iter();
+        claims.position(|contender| *contender == self).unwrap_or(0)
+    }
+
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Exists => "EXISTS",

@@ -33,6 +33,9 @@ pub(crate) struct Scene {
     pub(crate) fill: Option<(Vec<u8>, usize, usize)>,
     /// Jobs that stand in the private list of that one.
     pub(crate) private: usize,
+    /// Behind each batch so many jobs are pushed as were taken, and the private
+    /// list is cut to its length: both stay as long as they were.
+    pub(crate) steady: bool,
 }
 
 impl Scene {
@@ -52,7 +55,28 @@ impl Scene {
                 .into(),
             fill: Some((public, jobs, size)),
             private: 0,
+            steady: false,
         }
+    }
+}
+
+impl Scene {
+    /// What brings the lists back to their lengths.
+    fn again(&self) -> Vec<Vec<Vec<u8>>> {
+        let words = |words: &[&[u8]]| words.iter().map(|word| word.to_vec()).collect::<Vec<_>>();
+        let private = self.keys.last().map_or(b"".as_slice(), Vec::as_slice);
+        let last = self.private.wrapping_sub(1).to_string();
+        let cut = match self.private {
+            0 => words(&[b"DEL", private]),
+            _ => words(&[b"LTRIM", private, b"0", last.as_bytes()]),
+        };
+        let Some((list, _, size)) = &self.fill else {
+            return vec![cut];
+        };
+        let job = vec![b'j'; *size];
+        let mut push = words(&[b"LPUSH", list]);
+        push.extend(std::iter::repeat_n(job, BATCH));
+        vec![push, cut]
     }
 }
 
@@ -83,13 +107,23 @@ impl Bench {
         let batches = calls.div_ceil(BATCH);
         let warm_up = WARM_UP.min(batches);
         if let Some((list, jobs, size)) = &scene.fill {
-            self.push(list, (warm_up + batches) * BATCH + jobs, *size);
+            let taken = if scene.steady {
+                CONNECTIONS // What is on its way.
+            } else {
+                warm_up + batches
+            };
+            self.push(list, taken * BATCH + jobs, *size);
             let private = scene.keys.last().cloned().unwrap_or_default();
             self.push(&private, scene.private, *size);
         }
         let commands = contender.call(scene.script, &scene.keys, &scene.args);
-        let wire = pack(&commands, BATCH);
-        let replies = BATCH * commands.len();
+        let mut wire = pack(&commands, BATCH);
+        let mut replies = BATCH * commands.len();
+        if scene.steady {
+            let again = scene.again();
+            wire.extend(pack(&again, 1));
+            replies += again.len();
+        }
         self.call(&wire, replies, contender, warm_up);
         let before = self.cpu();
         self.call(&wire, replies, contender, batches);

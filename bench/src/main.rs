@@ -3,25 +3,28 @@
 //!
 //! | room | what is in it |
 //! | --- | --- |
-//! | `contender` | the ways to do it |
+//! | `contender`, `setting` | the ways to do it, and what the server has to do besides |
 //! | `cost` | the server's time per call |
 //! | `tables` | that by number of queues, with AOF and a replica; the other commands |
 //! | `growth` | that by the size of whatever a claim touches |
-//! | `rate` | calls per second at one and at fifty connections |
-//! | `pickup` | how soon a waiting worker has its job, and what many waiting ones cost |
-//! | `client` | what the client adds to bytes sent by hand |
+//! | `rate` | calls per second at one and at fifty connections, and their cost |
+//! | `pickup`, `waiting` | how soon a waiting worker has its job, and what many waiting ones cost |
+//! | `client`, `count` | what the client adds to bytes sent by hand: time, and memory asked for |
 //! | `memory` | a full server while it drains |
 //! | `plot` | pictures of two of them |
 
 mod client;
 mod contender;
 mod cost;
+mod count;
 mod growth;
 mod memory;
 mod pickup;
 mod plot;
 mod rate;
+mod setting;
 mod tables;
+mod waiting;
 
 use std::path::PathBuf;
 
@@ -69,11 +72,7 @@ fn main() {
         );
         std::process::exit(2);
     }
-    println!(
-        "{}, {} rounds, the middle one shown",
-        machine(),
-        arguments.rounds
-    );
+    println!("{}", machine());
     for part in &arguments.part {
         for (first, binary) in binaries.iter().enumerate() {
             match part {
@@ -83,8 +82,11 @@ fn main() {
                 }
                 Part::Others => tables::other_commands(binary, arguments.rounds),
                 Part::Growth => growth::tables(binary, arguments.rounds),
-                Part::Rate => rate::table(binary, arguments.rounds),
-                Part::Pickup => pickup::table(binary),
+                Part::Rate => rate::tables(binary, arguments.rounds.div_ceil(2)),
+                Part::Pickup => {
+                    pickup::table(binary);
+                    waiting::table(binary);
+                }
                 Part::Client => client::table(binary, arguments.rounds),
                 Part::Memory if first == 0 => {
                     plot::memory(&arguments.pictures, &memory::curves(binary))

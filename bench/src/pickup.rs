@@ -1,5 +1,4 @@
-//! How soon a waiting worker has a job that was pushed to the last of its
-//! queues, and what many waiting workers cost.
+//! How soon a waiting worker has a job that was pushed to the last of its queues.
 
 use std::sync::mpsc;
 use std::thread;
@@ -13,10 +12,6 @@ use crate::tables;
 /// others when that wait runs out.
 const POLL: &str = "2";
 
-/// Waiting clients, and the queues that each waits on.
-const WAITING: usize = 5_000;
-const QUEUES: usize = 100;
-
 pub(crate) fn table(binary: &Binary) {
     let server = Options::new(binary).module().start();
     let title = format!(
@@ -25,15 +20,31 @@ pub(crate) fn table(binary: &Binary) {
     );
     let mut table = tables::table(
         &title,
-        &["", "10 queues p50", "p99", "100 queues p50", "p99"],
+        &[
+            "",
+            "pushes",
+            "10 queues p50",
+            "p99",
+            "100 queues p50",
+            "p99",
+        ],
     );
-    for (name, pushes, claim) in [
-        ("WURK.BCLAIM", 200, bclaim as fn(&mut Resp, usize) -> bool),
-        ("BLMOVE on the first, 2 s poll", 6, blmove_and_poll),
-    ] {
-        let mut row = vec![name.to_owned()];
+    for way in [Way::Bclaim, Way::Poll] {
+        let mut row = vec![way.name().to_owned()];
         for queues in [10, 100] {
-            let mut waits = pick_up(&server, queues, pushes, claim);
+            // Many of those that take long, at once, and each at its own queues.
+            let mut waits: Vec<_> = thread::scope(|scope| {
+                let pairs: Vec<_> = (0..way.pairs())
+                    .map(|pair| {
+                        let server = &server;
+                        scope.spawn(move || pick_up(server, pair, queues, way))
+                    })
+                    .collect();
+                let waits = pairs
+                    .into_iter()
+                    .flat_map(|pair| pair.join().expect("a pair"));
+                waits.collect()
+            });
             waits.sort_by(f64::total_cmp);
             let at = |part: f64| {
                 waits
@@ -41,158 +52,97 @@ pub(crate) fn table(binary: &Binary) {
                     .copied()
                     .unwrap_or(f64::NAN)
             };
+            if row.len() == 1 {
+                row.push(waits.len().to_string());
+            }
             row.extend([at(0.5), at(0.99)].map(|wait| format!("{wait:.2}")));
         }
         table.add_row(row);
     }
     println!("{table}");
-    many_waiting(binary);
+}
+
+/// How a worker waits.
+#[derive(Clone, Copy)]
+enum Way {
+    Bclaim,
+    Poll,
+}
+
+impl Way {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Bclaim => "WURK.BCLAIM",
+            Self::Poll => "BLMOVE on the first, 2 s poll",
+        }
+    }
+
+    /// Workers, each with one who pushes.
+    fn pairs(self) -> u64 {
+        match self {
+            Self::Bclaim => 1,
+            Self::Poll => 25,
+        }
+    }
+
+    fn pushes(self) -> usize {
+        match self {
+            Self::Bclaim => 200,
+            Self::Poll => 8,
+        }
+    }
+
+    /// The longest pause before a push, in milliseconds: any moment of a wait.
+    fn pause(self) -> u64 {
+        match self {
+            Self::Bclaim => 12,
+            Self::Poll => 2_000,
+        }
+    }
+
+    /// One try at the queues of `pair`; whether there was a job.
+    fn claim(self, con: &mut Resp, pair: u64, queues: usize) -> bool {
+        let queue = |queue: usize| format!("queue:{pair}:{queue} queue:{pair}:{queue}|mine");
+        match self {
+            Self::Bclaim => {
+                let keys: Vec<_> = (0..queues).map(queue).collect();
+                let keys = keys.join(" ");
+                !con.must(&format!(
+                    "WURK.BCLAIM processes host:1:f00 {keys} i 1 60 10"
+                ))
+                .is_nil()
+            }
+            Self::Poll => {
+                let first = format!("BLMOVE {} RIGHT LEFT {POLL}", queue(0));
+                let others = (1..queues).map(|other| format!("LMOVE {} RIGHT LEFT", queue(other)));
+                std::iter::once(first)
+                    .chain(others)
+                    .any(|line| !con.must(&line).is_nil())
+            }
+        }
+    }
 }
 
 /// Milliseconds from each push to the moment the worker has the job.
-fn pick_up(
-    server: &Server,
-    queues: usize,
-    pushes: usize,
-    claim: fn(&mut Resp, usize) -> bool,
-) -> Vec<f64> {
+fn pick_up(server: &Server, pair: u64, queues: usize, way: Way) -> Vec<f64> {
     let (send, receive) = mpsc::channel();
     let mut worker = server.connect();
     let working = thread::spawn(move || {
-        for _ in 0..pushes {
-            while !claim(&mut worker, queues) {}
+        for _ in 0..way.pushes() {
+            while !way.claim(&mut worker, pair, queues) {}
             let _ = send.send(Instant::now());
         }
     });
     let mut con = server.connect();
-    let mut random = fastrand::Rng::with_seed(5);
+    let mut random = fastrand::Rng::with_seed(pair);
     let mut waits = Vec::new();
-    for _ in 0..pushes {
-        // At any moment of the worker's wait.
-        thread::sleep(Duration::from_millis(
-            random.u64(2..if pushes > 50 { 12 } else { 2_000 }),
-        ));
+    for _ in 0..way.pushes() {
+        thread::sleep(Duration::from_millis(random.u64(2..way.pause())));
         let pushed = Instant::now();
-        con.must(&format!("LPUSH queue:{} job", queues - 1));
+        con.must(&format!("LPUSH queue:{pair}:{} job", queues - 1));
         let taken = receive.recv().expect("a worker");
         waits.push(taken.saturating_duration_since(pushed).as_secs_f64() * 1e3);
     }
     working.join().expect("a worker");
     waits
-}
-
-fn keys(queues: usize) -> String {
-    (0..queues)
-        .map(|queue| format!(" queue:{queue} queue:{queue}|mine"))
-        .collect()
-}
-
-fn bclaim(con: &mut Resp, queues: usize) -> bool {
-    !con.must(&format!(
-        "WURK.BCLAIM processes host:1:f00{} i 1 60 10",
-        keys(queues)
-    ))
-    .is_nil()
-}
-
-fn blmove_and_poll(con: &mut Resp, queues: usize) -> bool {
-    if !con
-        .must(&format!("BLMOVE queue:0 queue:0|mine RIGHT LEFT {POLL}"))
-        .is_nil()
-    {
-        return true;
-    }
-    (1..queues).any(|queue| {
-        !con.must(&format!(
-            "LMOVE queue:{queue} queue:{queue}|mine RIGHT LEFT"
-        ))
-        .is_nil()
-    })
-}
-
-/// Memory per waiting client, and the server's time for a push that wakes one.
-fn many_waiting(binary: &Binary) {
-    let title = format!("{}: {WAITING} waiting clients", binary.name);
-    let mut table = tables::table(
-        &title,
-        &[
-            "",
-            "bytes a client",
-            "push that wakes one (us)",
-            "push that wakes none (us)",
-        ],
-    );
-    for (name, shared, native) in [
-        ("WURK.BCLAIM, 100 queues each, one of its own", false, false),
-        ("WURK.BCLAIM, all on the same 100 queues", true, false),
-        ("BLMOVE, one queue each", false, true),
-        ("BLMOVE, all on the same queue", true, true),
-    ] {
-        let mut bench =
-            crate::cost::Bench::start(&Options::new(binary).module().set("maxclients", &["6000"]));
-        let before = memory(&mut bench.con);
-        let waiting: Vec<_> = (0..WAITING)
-            .map(|client| {
-                let mut con = bench.server.connect();
-                let own = if shared {
-                    "q".to_owned()
-                } else {
-                    format!("q{client}")
-                };
-                let command = if native {
-                    format!("BLMOVE {own} {own}|mine RIGHT LEFT 0")
-                } else {
-                    format!(
-                        "WURK.BCLAIM processes host:1:f00 {own} {own}|mine{} i 1 60 0",
-                        keys(QUEUES - 1)
-                    )
-                };
-                con.send(&command.split(' ').collect::<Vec<_>>())
-                    .expect("a server");
-                con
-            })
-            .collect();
-        while bench
-            .con
-            .say("INFO clients")
-            .to_string()
-            .split_once("blocked_clients:")
-            .is_none_or(|(_, rest)| !rest.starts_with("5000"))
-        {
-            thread::sleep(Duration::from_millis(50));
-        }
-        let bytes = (memory(&mut bench.con) - before) / WAITING as f64;
-        let mut cost = |queue: &dyn Fn(usize) -> String| {
-            let pushes = 200;
-            let before = bench.cpu();
-            for push in 0..pushes {
-                bench.con.must(&format!("LPUSH {} job", queue(push)));
-            }
-            (bench.cpu() - before) * 1e6 / pushes as f64
-        };
-        let none = cost(&|_| "nobody-waits".to_owned());
-        let one = cost(&|push| {
-            if shared {
-                "q".to_owned()
-            } else {
-                format!("q{push}")
-            }
-        });
-        table.add_row([
-            name.to_owned(),
-            format!("{bytes:.0}"),
-            format!("{one:.1}"),
-            format!("{none:.1}"),
-        ]);
-        drop(waiting);
-    }
-    println!("{table}");
-}
-
-fn memory(con: &mut Resp) -> f64 {
-    let info = con.say("INFO memory").to_string();
-    let used = info
-        .split_once("used_memory:")
-        .and_then(|(_, rest)| rest.split("\\r").next()?.parse().ok());
-    used.unwrap_or(f64::NAN)
 }

@@ -7,11 +7,20 @@ use wurk_testkit::{Binary, Options};
 
 use crate::contender::Contender;
 use crate::cost::{Bench, Scene, median};
+use crate::setting::Setting;
 
 /// A contender's cost by number of queues.
 pub(crate) type Curve = (Contender, Vec<(usize, f64)>);
 
-const QUEUES: [usize; 3] = [1, 10, 100];
+pub(crate) const QUEUES: [usize; 3] = [1, 10, 100];
+
+/// The least of what the three ways to send a script cost.
+pub(crate) fn best_script(cost_of: impl Fn(Contender) -> f64) -> f64 {
+    [Contender::Eval, Contender::Evalsha, Contender::Fcall]
+        .map(cost_of)
+        .into_iter()
+        .fold(f64::INFINITY, f64::min)
+}
 
 /// A table whose numbers stand under one another.
 pub(crate) fn table(title: &str, head: &[&str]) -> Table {
@@ -48,34 +57,15 @@ pub(crate) fn measure(
 /// with an AOF, and with a replica.
 pub(crate) fn by_queues(binary: &Binary, rounds: usize) -> Vec<Curve> {
     let scenes = QUEUES.map(|queues| (Scene::claim(queues, 0, 200), 16_000 / (1 + queues / 25)));
-    let alone = Options::new(binary).module();
-    let aof = alone.clone().set("appendonly", &["yes"]);
     let mut curves = Vec::new();
-    for (setting, options) in [
-        ("alone", alone.clone()),
-        ("AOF everysec", aof),
-        ("with a replica", alone.port()),
-    ] {
-        let mut bench = Bench::start(&options);
-        let replica = (setting == "with a replica").then(|| {
-            let replica = Options::new(binary)
-                .set("replicaof", &["127.0.0.1", &bench.server.port.to_string()])
-                .start();
-            while !bench
-                .con
-                .say("INFO replication")
-                .to_string()
-                .contains("state=online")
-            {
-                std::thread::sleep(std::time::Duration::from_millis(20));
-            }
-            replica
-        });
+    for setting in Setting::ALL {
+        let (mut bench, replica) = setting.start(binary);
         let costs = measure(&mut bench, &scenes, &Contender::CLAIMS, rounds);
         drop(replica);
         let title = format!(
-            "{}, {setting}: microseconds of the server's time per claim",
-            binary.name
+            "{}, {}: microseconds of the server's time per claim, the middle of {rounds} rounds",
+            binary.name,
+            setting.name()
         );
         let mut table = table(&title, &["", "1 queue", "10 queues", "100 queues"]);
         for (contender, costs) in Contender::CLAIMS.iter().zip(&costs) {
@@ -85,18 +75,8 @@ pub(crate) fn by_queues(binary: &Binary, rounds: usize) -> Vec<Curve> {
                     .chain(costs.iter().map(|cost| format!("{cost:.2}"))),
             );
         }
-        let cost_of = |who: Contender, at: usize| {
-            let row = Contender::CLAIMS
-                .iter()
-                .position(|contender| *contender == who);
-            row.map_or(f64::NAN, |row| costs[row][at])
-        };
-        let best_script = |at| {
-            [Contender::Eval, Contender::Evalsha, Contender::Fcall]
-                .map(|who| cost_of(who, at))
-                .into_iter()
-                .fold(f64::INFINITY, f64::min)
-        };
+        let cost_of = |who: Contender, at: usize| costs[who.row()][at];
+        let best_script = |at| best_script(|who| cost_of(who, at));
         let row = |name: &str, ratio: &dyn Fn(usize) -> f64| {
             [name.to_owned()]
                 .into_iter()
@@ -114,7 +94,7 @@ pub(crate) fn by_queues(binary: &Binary, rounds: usize) -> Vec<Curve> {
             cost_of(Contender::Wurk, at) / cost_of(Contender::Exists, at)
         }));
         println!("{table}");
-        if setting == "alone" {
+        if setting == Setting::Alone {
             let points =
                 |costs: &Vec<f64>| QUEUES.iter().copied().zip(costs.iter().copied()).collect();
             curves = Contender::CLAIMS
@@ -146,6 +126,7 @@ pub(crate) fn other_commands(binary: &Binary, rounds: usize) {
                 args: bytes(args),
                 fill,
                 private: 0,
+                steady: false,
             },
             4_000,
         )
@@ -162,7 +143,7 @@ pub(crate) fn other_commands(binary: &Binary, rounds: usize) {
     ];
     let costs = measure(&mut bench, &scenes, &Contender::CALLS, rounds);
     let title = format!(
-        "{}: microseconds of the server's time per call",
+        "{}: microseconds of the server's time per call, the middle of {rounds} rounds",
         binary.name
     );
     let mut table = table(&title, &["", "REQUEUE", "LOCK", "ZADD"]);
@@ -174,5 +155,17 @@ pub(crate) fn other_commands(binary: &Binary, rounds: usize) {
                 .chain(costs.iter().map(|cost| format!("{cost:.2}"))),
         );
     }
+    let cost_of = |who: Contender, at: usize| {
+        let mut calls = Contender::CALLS.iter();
+        calls
+            .position(|contender| *contender == who)
+            .map_or(f64::NAN, |row| costs[row][at])
+    };
+    let ratios = (0..scenes.len()).map(|at| {
+        let module = cost_of(Contender::Wurk, at);
+        format!("{:.2}", module / best_script(|who| cost_of(who, at)))
+    });
+    let name = "the module / best script".to_owned();
+    table.add_row([name].into_iter().chain(ratios));
     println!("{table}");
 }
