@@ -307,6 +307,16 @@ pub fn is_woken_at_maxmemory(binary: &Binary) {
     let replies = waiters.map(|waiter| waiter.reply().to_string());
     assert_eq!(replies, [r#"[(integer) 2, "a"]"#, r#"[(integer) 2, "b"]"#]);
     assert_eq!(con.say("LRANGE p 0 -1").to_string(), r#"["b", "a"]"#);
+    con.must("CONFIG SET maxmemory 0");
+    let waiter = Waiter::start(&server, &mut con, BLMOVE);
+    con.must("CONFIG SET maxmemory 1");
+    con.must("WURK.REQUEUE p q a");
+    let reply = waiter.reply().to_string();
+    if binary.version < (7, 2, 0) {
+        assert_eq!(reply, r#""a""#);
+    } else {
+        assert!(reply.starts_with("OOM "), "{reply}");
+    }
 }
 
 /// A heartbeat at the call, and one on waking by the server's clock; and what

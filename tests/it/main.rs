@@ -31,6 +31,7 @@ mod differential;
 /// A full server drains, and every job is accounted for.
 mod drain;
 /// Awkward arguments by the ten thousand: the server is still up.
+mod inside;
 mod junk;
 /// The client takes the road that its server has.
 mod roads;
@@ -124,6 +125,8 @@ const WITH_MODULE: &[(&str, Test)] = &[
     ("operator_info", operator::info_counts_what_was_done),
     ("operator_brake", operator::a_brake_holds_what_grows),
     ("operator_arguments", operator::a_bad_argument_is_refused),
+    ("operator_crash", operator::a_crash_report_tells_too),
+    ("inside", inside::are_served_on_a_full_server),
     ("bclaim_claims", bclaim::with_a_job_is_a_claim),
     ("bclaim_wakes", bclaim::wakes_where_blmove_would),
     ("bclaim_arrivals", arrivals::wake_as_for_blmove),

@@ -269,3 +269,16 @@ pub fn a_bad_argument_is_refused(binary: &Binary) {
     );
     con.must("WURK.LOCK l 1000");
 }
+
+/// What was done stands in the report of a crash.
+pub fn a_crash_report_tells_too(binary: &Binary) {
+    let server = Options::new(binary).module().start();
+    let mut con = server.connect();
+    con.must("RPUSH q job");
+    con.must("WURK.CLAIM ps id q p i 1 60");
+    con.send(&["DEBUG", "SEGFAULT"]).expect("a server");
+    con.read().expect_err("no reply");
+    wait_until("the report is written", || {
+        server.log().contains("wurk_claims:1")
+    });
+}
