@@ -33,6 +33,13 @@ fn ruby() -> Option<&'static str> {
     interpreter(&["ruby"], &["-e", "require 'redis'"])
 }
 
+/// The languages of the examples that can be run here.
+pub fn interpreters() -> impl Iterator<Item = (&'static str, &'static str)> {
+    [("python", python()), ("ruby", ruby())]
+        .into_iter()
+        .filter_map(|(language, interpreter)| Some((language, interpreter?)))
+}
+
 /// A full server with jobs in two queues, one of which fails.
 fn full_server(options: &Options) -> (Server, Resp, HashSet<String>) {
     let server = options.clone().port().start();
@@ -58,15 +65,17 @@ fn all_options(binary: &Binary) -> Vec<Options> {
     }
 }
 
-fn run(interpreter: &str, arguments: &[&str]) -> Output {
-    Command::new(interpreter)
+/// Runs to its end, or for two minutes.
+pub fn run(interpreter: &str, arguments: &[&str]) -> Output {
+    Command::new("timeout")
+        .args(["120", interpreter])
         .current_dir(workspace())
         .args(arguments)
         .output()
         .expect("an interpreter")
 }
 
-fn lines(output: &Output) -> Vec<String> {
+pub fn lines(output: &Output) -> Vec<String> {
     assert!(
         output.status.success(),
         "{}",

@@ -60,6 +60,7 @@ mod leaks;
 /// What an operator sees and can set.
 mod operator;
 /// Chains of replicas, and servers that may not write.
+mod readme;
 mod replication;
 /// Users that may do just so much.
 mod rights;
@@ -127,6 +128,7 @@ const WITH_MODULE: &[(&str, Test)] = &[
     ("operator_arguments", operator::a_bad_argument_is_refused),
     ("operator_crash", operator::a_crash_report_tells_too),
     ("inside", inside::are_served_on_a_full_server),
+    ("readme", readme::shows_what_happens),
     ("bclaim_claims", bclaim::with_a_job_is_a_claim),
     ("bclaim_wakes", bclaim::wakes_where_blmove_would),
     ("bclaim_arrivals", arrivals::wake_as_for_blmove),
@@ -240,6 +242,10 @@ fn main() {
     }
     trials.push(Trial::test("languages::scripts_stand_once", || {
         languages::the_ruby_file_holds_the_scripts();
+        Ok(())
+    }));
+    trials.push(Trial::test("readme::program", || {
+        readme::shows_a_program_that_compiles();
         Ok(())
     }));
     trials.push(Trial::test("doctor::no_answer", || {
