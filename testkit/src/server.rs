@@ -83,10 +83,14 @@ impl Options {
     /// Where it does not answer in time; with its log.
     #[must_use]
     pub fn start(&self) -> Server {
-        let folder = TempDir::with_prefix("wurk-").expect("a temporary folder");
-        match self.try_start(folder) {
-            Ok(server) => server,
-            Err(log) => panic!("{} did not start:\n{log}", self.binary),
+        loop {
+            let folder = TempDir::with_prefix("wurk-").expect("a temporary folder");
+            match self.try_start(folder) {
+                Ok(server) => return server,
+                // Somebody else has taken the port since it was free.
+                Err(log) if self.port && log.contains("already in use") => {}
+                Err(log) => panic!("{} did not start:\n{log}", self.binary),
+            }
         }
     }
 
