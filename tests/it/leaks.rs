@@ -9,7 +9,7 @@ use crate::stream::wait_until;
 /// Calls of each kind on each server.
 const CALLS: usize = 200_000;
 /// Waits of each kind, fewer of those that end with their client.
-const WAITS: usize = 5_000;
+const WAITS: usize = 10_000;
 /// Calls that are sent together.
 const BATCH: usize = 500;
 
