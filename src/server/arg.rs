@@ -80,7 +80,8 @@ impl<'a> Arg<'a> {
         if status == raw::REDISMODULE_OK as c_int {
             Number::Is(value)
         } else {
-            past_a_double(std::str::from_utf8(self.bytes()).unwrap_or_default())
+            let text = std::str::from_utf8(self.bytes()).unwrap_or_default();
+            hexadecimal(text).map_or_else(|| past_a_double(text), Number::Is)
         }
     }
 }
@@ -127,9 +128,50 @@ fn past_a_double(text: &str) -> Number {
     }
 }
 
+/// `0x1p-4` and its kin: some servers read a long double from them and a double
+/// not.
+fn hexadecimal(text: &str) -> Option<f64> {
+    let unsigned = text.strip_prefix(['-', '+']).unwrap_or(text);
+    let digits = unsigned
+        .strip_prefix("0x")
+        .or(unsigned.strip_prefix("0X"))?;
+    let (mantissa, exponent) = match digits.split_once(['p', 'P']) {
+        Some((mantissa, exponent)) => (mantissa, exponent.parse().ok()?),
+        None => (digits, 0_i32),
+    };
+    let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
+    if whole.is_empty() && fraction.is_empty() {
+        return None;
+    }
+    let mut value = 0.0;
+    for digit in whole.chars().chain(fraction.chars()) {
+        value = value * 16.0 + f64::from(digit.to_digit(16)?);
+    }
+    let behind_the_point = i32::try_from(fraction.len().saturating_mul(4)).ok()?;
+    if value > 0.0 {
+        value *= f64::from(exponent.saturating_sub(behind_the_point)).exp2();
+    }
+    // Infinitely many digits times next to nothing are no number.
+    (!value.is_nan()).then_some(if text.starts_with('-') { -value } else { value })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn hexadecimal_is_a_number_too() {
+        assert_eq!(hexadecimal("0x10"), Some(16.0));
+        assert_eq!(hexadecimal("-0X1p-4"), Some(-0.0625));
+        assert_eq!(hexadecimal("+0x.8"), Some(0.5));
+        assert_eq!(hexadecimal("0x1p99999"), Some(f64::INFINITY));
+        assert_eq!(hexadecimal("0x0p99999"), Some(0.0));
+        let long = format!("0x{}p-99999", "f".repeat(300));
+        assert_eq!(hexadecimal(&long), None);
+        for text in ["0x", "0x.", "0xg", "0x1p", "0x1p1.5", "10", "x10", ""] {
+            assert_eq!(hexadecimal(text), None, "{text}");
+        }
+    }
 
     #[test]
     fn a_long_double_has_room_for_more() {

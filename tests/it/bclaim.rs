@@ -224,6 +224,16 @@ pub fn refuses_a_timeout_as_blmove_does(binary: &Binary) {
         assert_eq!(ours, expected, "{timeout:?}");
         assert_eq!(con.say("EXISTS ps id").integer(), Some(0), "{timeout:?}");
     }
+    // What is one, however it is written.
+    for timeout in ["0x1p-6", "0x.01", "1e-3", ".001"] {
+        let ours = con.call(&["WURK.BCLAIM", "ps", "id", "q", "p", "i", "1", "60", timeout]);
+        let theirs = con.call(&["BLMOVE", "q", "p", "RIGHT", "LEFT", timeout]);
+        assert_eq!(
+            ours.is_nil(),
+            theirs.is_nil(),
+            "{timeout:?}: {ours}, and {theirs}"
+        );
+    }
 }
 
 pub fn waits_in_no_transaction_and_no_script(binary: &Binary) {
