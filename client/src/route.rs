@@ -95,7 +95,7 @@ impl Wurk {
     }
 
     fn learn_at(&self, kind: Kind, road: Road, now: Duration) {
-        if road != Road::Module && self.road_at(kind, now) == road {
+        if self.road_at(kind, now) == road {
             return; // Known; a minute begins when it was learned, not at each use.
         }
         let now = u64::try_from(now.as_millis()).unwrap_or(0);
