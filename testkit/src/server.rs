@@ -46,6 +46,16 @@ impl Options {
         self.module_with(&[])
     }
 
+    /// With the module, where the server is new enough for it.
+    #[must_use]
+    pub fn module_where_it_loads(self) -> Self {
+        if self.binary.loads_modules() {
+            self.module()
+        } else {
+            self
+        }
+    }
+
     /// With the module, and arguments for it.
     #[must_use]
     pub fn module_with(mut self, arguments: &[&str]) -> Self {

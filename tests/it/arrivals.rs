@@ -69,15 +69,9 @@ pub fn wake_as_for_blmove(binary: &Binary) {
 /// its own private one; one that is refused leaves the job to the next.
 pub fn find_whoever_can_take_them(binary: &Binary) {
     let (server, mut con) = start(binary);
-    let mut own = server.connect3();
-    own.send(&WAIT.split(' ').collect::<Vec<_>>())
-        .expect("a server");
-    wait_until("it waits", || con.info("clients", "blocked_clients") == 1);
+    let waiter = Waiter::start_on(server.connect3(), &mut con, WAIT);
     con.must("RPUSH q a");
-    assert_eq!(
-        own.read().expect("a reply").to_string(),
-        r#"[(integer) 2, "a"]"#
-    );
+    assert_eq!(waiter.reply().to_string(), r#"[(integer) 2, "a"]"#);
     for (line, reply) in [
         (
             "WURK.BCLAIM ps id q p q p2 i 1 60 30",

@@ -19,7 +19,7 @@ impl Waiter {
         Self::start_on(server.connect(), con, line)
     }
 
-    fn start_on(mut own: Resp, con: &mut Resp, line: &str) -> Self {
+    pub fn start_on(mut own: Resp, con: &mut Resp, line: &str) -> Self {
         let before = blocked(con);
         own.send(&line.split(' ').collect::<Vec<_>>())
             .expect("a server");

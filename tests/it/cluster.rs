@@ -8,7 +8,7 @@ use wurk_testkit::{Binary, Options, Resp, Server};
 
 use crate::door::{DOORS, Door};
 use crate::roads::{HEARTBEAT, calls, own_error};
-use crate::stream::wait_until;
+use crate::stream::{in_step, wait_until};
 
 const SLOTS: u32 = 16_384;
 
@@ -332,13 +332,7 @@ pub fn a_replica_takes_over(binary: &Binary) {
         });
     }
     for replica in &replicas {
-        let mut there = replica.connect();
-        wait_until("the replica follows", || {
-            there
-                .say("INFO replication")
-                .to_string()
-                .contains("master_link_status:up")
-        });
+        in_step(&mut replica.connect());
     }
     wait_for_all(nodes.iter().chain(&replicas), 6);
     let mut there = replicas[0].connect();

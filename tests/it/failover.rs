@@ -18,11 +18,7 @@ pub fn by_sentinel_in_the_middle_of_a_drain(binary: &Binary) {
     let options = Options::new(binary)
         .port()
         .set("repl-diskless-sync-delay", &["0"]);
-    let mut first = options.clone();
-    if binary.loads_modules() {
-        first = first.module();
-    }
-    let primary = first.start();
+    let primary = options.clone().module_where_it_loads().start();
     let replica = options
         .set("replicaof", &["127.0.0.1", &primary.port.to_string()])
         .start();

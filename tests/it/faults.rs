@@ -167,11 +167,7 @@ pub fn killed_fifty_times(binary: &Binary) {
 
 /// Two reapers over the same lists at once: every job is given back once.
 pub fn two_reapers_at_once_do_no_harm(binary: &Binary) {
-    let mut options = Options::new(binary);
-    if binary.loads_modules() {
-        options = options.module();
-    }
-    let server = options.start();
+    let server = Options::new(binary).module_where_it_loads().start();
     let mut con = server.connect();
     for number in 0..JOBS {
         con.call(&[b"LPUSH".as_slice(), b"q1:dead", &job(number)]);
@@ -209,11 +205,7 @@ pub fn two_reapers_at_once_do_no_harm(binary: &Binary) {
 
 /// First in, first out; a job that was given back is next; lists in their order.
 pub fn jobs_keep_their_order(binary: &Binary) {
-    let mut options = Options::new(binary);
-    if binary.loads_modules() {
-        options = options.module();
-    }
-    let server = options.start();
+    let server = Options::new(binary).module_where_it_loads().start();
     let mut con = server.connect();
     for number in 0..300 {
         con.call(&[

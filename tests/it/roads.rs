@@ -287,7 +287,7 @@ pub fn an_answer_is_an_answer(binary: &Binary) {
         .iter()
         .take(if binary.loads_modules() { 2 } else { 1 })
     {
-        let (_server, mut con, mut worker) = full_server(options);
+        let (server, mut con, mut worker) = full_server(options);
         con.must("CONFIG SET maxmemory 0");
         con.must("SET z x");
         con.must("SET q:p x");
@@ -309,11 +309,7 @@ pub fn an_answer_is_an_answer(binary: &Binary) {
             "{error}"
         );
         con.must("ACL SETUSER stranger on >secret ~other +@all");
-        redis::cmd("AUTH")
-            .arg("stranger")
-            .arg("secret")
-            .exec(&mut worker)
-            .expect("a user");
+        let mut worker = as_user(&server, "stranger");
         let error = wurk
             .zadd(&mut worker, b"z", 1.0, b"m", Some(own_error()))
             .expect_err("no right");

@@ -72,11 +72,7 @@ fn program() -> PathBuf {
 
 /// A full server with jobs in two queues.
 fn full_server(binary: &Binary) -> (Server, Resp, HashSet<String>) {
-    let mut options = Options::new(binary);
-    if binary.loads_modules() {
-        options = options.module();
-    }
-    let server = options.start();
+    let server = Options::new(binary).module_where_it_loads().start();
     let mut con = server.connect();
     let mut pushed = HashSet::new();
     for number in 0..JOBS {
@@ -232,11 +228,7 @@ pub fn stopped_without_a_right_leaves_its_jobs_to_the_reaper(binary: &Binary) {
 /// What is no job of its kind is kept as it is, and one whose queue is not said
 /// is tried again where it came from.
 pub fn keeps_what_it_cannot_read(binary: &Binary) {
-    let mut options = Options::new(binary);
-    if binary.loads_modules() {
-        options = options.module();
-    }
-    let server = options.start();
+    let server = Options::new(binary).module_where_it_loads().start();
     let mut con = server.connect();
     con.call(&[
         "RPUSH",
