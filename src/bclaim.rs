@@ -1,6 +1,6 @@
 //! `WURK.BCLAIM`: wait for the next job of several queues.
 
-use crate::claim::Request;
+use crate::claim::{Request, Stray};
 use crate::server::stats::{self, Counter};
 use crate::server::{
     About, Access, Answer, Arg, Argument, Command, Ctx, Keys, Kind, Outcome, Refusal, Waits,
@@ -15,7 +15,13 @@ use crate::timeout;
 ///
 /// When a job has come it looks at all its lists in the given order, says again
 /// that the process is alive, with the server's clock as `beat`, and moves one
-/// job. One that somebody else has taken in that moment leaves it waiting.
+/// job. One that somebody else has taken in that moment leaves it waiting, and so
+/// does a public key that has become something else than a list meanwhile: as
+/// `BLMOVE` does, it waits for a list.
+///
+/// The heartbeat is written when the call arrives and when a job wakes it, not in
+/// between: keep `timeout` to a part of `ttl`, or the process is taken for dead
+/// while it waits and its other jobs are requeued.
 ///
 /// In the server's words: those of `WURK.CLAIM`, and the time-out, `CLIENT
 /// UNBLOCK` and a change of role answer as they do for `BLMOVE`.
@@ -56,7 +62,7 @@ impl Command for Bclaim {
         let heartbeat = request.heartbeat(ctx)?;
         let timeout = timeout::milliseconds(timeout.number(), ctx.now())?;
         heartbeat.write(ctx, request.beat)?;
-        match request.take(ctx)? {
+        match request.take(ctx, Stray::Refused)? {
             Answer::Nil if ctx.may_wait() => Ok(ctx.wait::<Self>(request.publics(), timeout)),
             answer => Ok(answer),
         }
@@ -68,15 +74,19 @@ impl Waits for Bclaim {
         let [_, args @ .., _timeout] = args else {
             return Some(Err(Refusal::WrongArity));
         };
-        // The list that woke it first: where many wait for one list, the job is
-        // gone for all but one, and they need not look at the rest.
-        if ctx.look(ctx.ready_key()?) == Kind::Absent {
+        // The key that woke it first: where many wait for one list, the job is
+        // gone for all but one, and they need not look at the rest. Something
+        // else than a list wakes too, and is not what the client waits for.
+        if ctx.look(ctx.ready_key()?) != Kind::List {
             return None;
+        }
+        if ctx.is_read_only() {
+            return Some(Err(Refusal::ReadOnly));
         }
         Some(Request::read(args).and_then(|request| {
             let beat = ctx.clock();
             request.heartbeat(ctx)?.write_on_waking(ctx, beat.arg())?;
-            request.take(ctx)
+            request.take(ctx, Stray::PassedOver)
         }))
     }
 }

@@ -57,8 +57,17 @@ impl Command for Claim {
         };
         let request = Request::read(args)?;
         request.heartbeat(ctx)?.write(ctx, request.beat)?;
-        request.take(ctx)
+        request.take(ctx, Stray::Refused)
     }
+}
+
+/// What becomes of a public key that holds something else than a list.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Stray {
+    /// The call is refused with `WRONGTYPE`.
+    Refused,
+    /// The next pair is tried: a client that waits has other queues.
+    PassedOver,
 }
 
 /// What a client asks for, and says of itself.
@@ -102,7 +111,7 @@ impl<'a> Request<'a> {
     }
 
     /// Moves one job of the first pair whose public list holds one.
-    pub(crate) fn take(&self, ctx: &Ctx) -> Outcome {
+    pub(crate) fn take(&self, ctx: &Ctx, stray: Stray) -> Outcome {
         for (number, [public, private]) in (1..).zip(self.pairs) {
             // A look is cheaper than opening to write, and most lists of most
             // claims are empty. As in `LMOVE`, the private list is not so much
@@ -110,6 +119,7 @@ impl<'a> Request<'a> {
             match ctx.look(*public) {
                 Kind::Absent => continue,
                 Kind::List => {}
+                _ if stray == Stray::PassedOver => continue,
                 _ => return Err(Refusal::WrongType),
             }
             let job = if public.bytes() == private.bytes() {

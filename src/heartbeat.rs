@@ -63,26 +63,29 @@ impl<'a, 'c> Heartbeat<'a, 'c> {
                 .ok()?;
             ctx.call(c"SADD", &[self.processes, self.identity]).ok()?;
         }
-        self.beat(ctx, beat);
-        Ok(())
-    }
-
-    /// The same for a client that has been woken. There a call stands outside
-    /// the transaction in the stream on 7.0, so the one that there is comes
-    /// first: a member without its hash is a process that is dead, a hash that
-    /// never lapses would be one that never dies.
-    pub(crate) fn write_on_waking(self, ctx: &Ctx, beat: Arg) -> Result<(), Refusal> {
-        if self.known.is_none() {
-            ctx.call(c"SADD", &[self.processes, self.identity]).ok()?;
-            let hash = ctx.open(self.identity);
-            ctx.set_field(hash, self.identity, words::info(), self.info);
-        }
-        self.beat(ctx, beat);
-        Ok(())
-    }
-
-    fn beat(self, ctx: &Ctx, beat: Arg) {
         let hash = self.known.unwrap_or_else(|| ctx.open(self.identity));
-        ctx.set_field_and_expiry(hash, self.identity, words::beat(), beat, self.expires_at);
+        ctx.set_field_and_expiry(hash, self.identity, words::beat(), beat, self.expires_at)
+    }
+
+    /// The same for a client that has been woken. What the server checked when the
+    /// call arrived may no longer hold, so the first write is a command that it
+    /// checks again; on 7.0 that one is replicated outside the transaction, so it
+    /// is the only one: a member without its hash is a process that is dead, a hash
+    /// that never expires would be one that never dies.
+    pub(crate) fn write_on_waking(self, ctx: &Ctx, beat: Arg) -> Result<(), Refusal> {
+        let Self { identity, .. } = self;
+        if self.known.is_some() {
+            drop(self.known);
+            ctx.call_if_writable(c"HSET", &[identity, words::beat(), beat])
+                .ok()?;
+            ctx.expire_at(identity, self.expires_at);
+            return Ok(());
+        }
+        ctx.call_if_writable(c"SADD", &[self.processes, identity])
+            .ok()?;
+        let hash = ctx.open(identity);
+        ctx.set_field(hash, identity, words::info(), self.info)?;
+        let hash = ctx.open(identity);
+        ctx.set_field_and_expiry(hash, identity, words::beat(), beat, self.expires_at)
     }
 }

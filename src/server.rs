@@ -18,6 +18,7 @@ mod ctx;
 mod key;
 mod load;
 mod memory;
+mod options;
 mod outcome;
 pub(crate) mod stats;
 mod unload;

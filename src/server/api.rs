@@ -40,6 +40,7 @@ needed! {
     RedisModule_GetContextFlags
     RedisModule_GetServerInfo
     RedisModule_GetUsedMemoryRatio
+    RedisModule_HashGet
     RedisModule_HashSet
     RedisModule_InfoAddFieldULongLong
     RedisModule_InfoAddSection

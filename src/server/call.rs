@@ -2,7 +2,8 @@
 //!
 //! None of them is checked for memory: that is what the module is for. The
 //! formats, in the server's letters: `!` sends the command on to replicas and
-//! the AOF, `E` makes every refusal a reply, `v` stands for a slice of strings.
+//! the AOF, `E` makes every refusal a reply, `S` has the server check whether it
+//! may be written to, `v` stands for a slice of strings.
 
 use std::ffi::CStr;
 use std::ptr::NonNull;
@@ -77,6 +78,12 @@ impl Ctx<'_> {
     /// Calls a command that writes.
     pub(crate) fn call(&self, command: &CStr, args: &[Arg]) -> Called {
         self.call_with(c"!Ev", command, args)
+    }
+
+    /// Calls a command that writes, for a client that has been woken: refused as
+    /// the server would refuse it now, with `READONLY`, `MISCONF` or `NOREPLICAS`.
+    pub(crate) fn call_if_writable(&self, command: &CStr, args: &[Arg]) -> Called {
+        self.call_with(c"!ESv", command, args)
     }
 
     /// Whether the server knows a command, by calling it without arguments:

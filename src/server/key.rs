@@ -8,13 +8,13 @@
 use std::ffi::{CStr, c_int};
 use std::marker::PhantomData;
 use std::ptr::{self, NonNull};
-use std::sync::atomic::{AtomicI32, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicI32, Ordering::Relaxed};
 
-use redis_module::raw::{self, RedisModuleKey, RedisModuleString};
+use redis_module::raw::{self, RedisModuleCtx, RedisModuleKey, RedisModuleString};
 
 use super::api::api;
 use super::arg::Text;
-use super::{Arg, Ctx, Refusal, words};
+use super::{Arg, Ctx, Refusal, load, words};
 
 /// What stands at a key, as far as a command cares.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,14 +40,22 @@ const WRITE_SILENTLY: c_int = WRITE | raw::REDISMODULE_OPEN_KEY_NOTOUCH as c_int
 
 static LOOK: AtomicI32 = AtomicI32::new(WRITE_SILENTLY);
 
-/// Settles, at load, how this server lets a module look at a key silently.
-pub(super) fn choose_how_to_look() {
+/// Whether `HSET` of a field that has expired does more than `RM_HashSet`: it
+/// sends `hexpired` and counts it, on Valkey 9.
+static FIELDS_EXPIRE_LOUDLY: AtomicBool = AtomicBool::new(false);
+
+/// Settles, at load, what differs between servers.
+pub(super) fn follow_the_server(ctx: *mut RedisModuleCtx) {
     // SAFETY: the pointer is written once, before `load` runs; it is null on
     // servers before 7.2, which know none of the newer modes.
     let modes = unsafe { raw::RedisModule_GetOpenKeyModesAll.map_or(0, |all| all()) };
     if modes & READ_SILENTLY == READ_SILENTLY {
         LOOK.store(READ_SILENTLY, Relaxed);
     }
+    let is_valkey = load::server_info(ctx, c"server", "valkey_version").is_some();
+    // SAFETY: the context is the module's own, valid until loading is over.
+    let knows_expiry = unsafe { Ctx::new(ctx) }.knows(c"HPEXPIRE");
+    FIELDS_EXPIRE_LOUDLY.store(is_valkey && knows_expiry, Relaxed);
 }
 
 /// A key that is open. Closed at the end of its scope.
@@ -81,18 +89,49 @@ impl Key<'_> {
 }
 
 impl Key<'_> {
-    fn set_field(&self, field: Arg, value: Arg) {
+    /// Refused where the key holds something else, as another module may have
+    /// seen to on an event.
+    fn set_field(&self, field: Arg, value: Arg) -> Result<(), Refusal> {
         // SAFETY: an open key, strings that are valid for this call, and the
         // null that ends the list. The hash copies what it keeps.
-        unsafe {
+        let fields = unsafe {
             api!(RedisModule_HashSet(
                 self.raw,
-                raw::REDISMODULE_HASH_NONE as c_int,
+                raw::REDISMODULE_HASH_COUNT_ALL as c_int,
                 field.pointer(),
                 value.pointer(),
                 ptr::null_mut::<RedisModuleString>(),
+            ))
+        };
+        if fields == 1 {
+            Ok(())
+        } else {
+            Err(Refusal::WrongType)
+        }
+    }
+
+    /// Whether the hash has a field that has not expired.
+    fn has_field(&self, field: Arg) -> bool {
+        let mut exists: c_int = 0;
+        // SAFETY: an open key, a string that is valid for this call, a place for
+        // the one number that is asked for, and the null that ends the list.
+        unsafe {
+            api!(RedisModule_HashGet(
+                self.raw,
+                raw::REDISMODULE_HASH_EXISTS as c_int,
+                field.pointer(),
+                &raw mut exists,
+                ptr::null_mut::<RedisModuleString>(),
             ));
         }
+        exists != 0
+    }
+
+    /// Whether there was anything to expire.
+    fn expire_at(&self, at: i64) -> bool {
+        // SAFETY: an open key.
+        let status = unsafe { api!(RedisModule_SetAbsExpire(self.raw, at)) };
+        status == raw::REDISMODULE_OK as c_int
     }
 
     fn pop_tail(&self) -> Option<Text> {
@@ -143,11 +182,18 @@ impl Ctx<'_> {
     }
 
     /// `HSET name field value`, on a key that is open and holds a hash or nothing.
-    pub(crate) fn set_field(&self, key: Key, name: Arg, field: Arg, value: Arg) {
-        key.set_field(field, value);
+    pub(crate) fn set_field(
+        &self,
+        key: Key,
+        name: Arg,
+        field: Arg,
+        value: Arg,
+    ) -> Result<(), Refusal> {
+        key.set_field(field, value)?;
         drop(key);
         self.touch(name);
         self.tell_of_field(name, field, value);
+        Ok(())
     }
 
     /// `HSET name field value` and `PEXPIREAT name at`, on a key that is open and
@@ -159,13 +205,38 @@ impl Ctx<'_> {
         field: Arg,
         value: Arg,
         at: i64,
-    ) {
-        key.set_field(field, value);
-        // SAFETY: an open key.
-        unsafe { api!(RedisModule_SetAbsExpire(key.raw, at)) };
+    ) -> Result<(), Refusal> {
+        // A field that may have expired is the server's to set.
+        let by_call = FIELDS_EXPIRE_LOUDLY.load(Relaxed) && !key.has_field(field);
+        let key = if by_call {
+            drop(key);
+            self.call(c"HSET", &[name, field, value]).ok()?;
+            self.open(name)
+        } else {
+            key.set_field(field, value)?;
+            key
+        };
+        let set = key.expire_at(at);
         drop(key);
         self.touch(name);
-        self.tell_of_field(name, field, value);
+        if !by_call {
+            self.tell_of_field(name, field, value);
+        }
+        if set {
+            self.tell_of_expiry(name, at);
+        }
+        Ok(())
+    }
+
+    /// `PEXPIREAT name at`.
+    pub(crate) fn expire_at(&self, name: Arg, at: i64) {
+        if self.open(name).expire_at(at) {
+            self.touch(name);
+            self.tell_of_expiry(name, at);
+        }
+    }
+
+    fn tell_of_expiry(&self, name: Arg, at: i64) {
         self.notify(raw::REDISMODULE_NOTIFY_GENERIC, c"expire", name);
         // SAFETY: context and string are valid for this call; the format names
         // the arguments behind it.

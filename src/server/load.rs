@@ -5,7 +5,7 @@ use std::ffi::{CStr, CString, c_int};
 use redis_module::{Context, RedisString, Status, raw};
 
 use super::api::{self, api};
-use super::{Ctx, Registration, command, config, key, memory, stats, unload, words};
+use super::{Ctx, Registration, command, config, key, memory, options, stats, unload, words};
 
 /// The crate's version as `MODULE LIST` shows it: 1.2.3 is 10203.
 pub(crate) const VERSION: c_int = match version() {
@@ -39,10 +39,6 @@ const fn version() -> Option<c_int> {
     }
 }
 const _: () = assert!(VERSION > 0, "a part of the crate's version is 100 or more");
-
-/// `REDISMODULE_OPTIONS_NO_IMPLICIT_SIGNAL_MODIFIED`, an expression that the
-/// bindings leave out: opening a key for writing does not touch a `WATCH`.
-const NO_IMPLICIT_SIGNAL_MODIFIED: c_int = 1 << 1;
 
 /// Registers the commands, or says in one line why not.
 pub(crate) fn load(context: &Context, args: &[RedisString], commands: &[Registration]) -> Status {
@@ -78,17 +74,11 @@ fn try_load(
             missing.join(", ")
         ));
     }
-    // SAFETY: the function is there, and the context is the module's own.
-    unsafe {
-        api!(RedisModule_SetModuleOptions(
-            context.ctx.cast(),
-            NO_IMPLICIT_SIGNAL_MODIFIED
-        ))
-    };
-    key::choose_how_to_look();
-    words::make();
     let ctx = context.ctx.cast();
+    options::declare(ctx);
+    words::make();
     check_commands(ctx)?;
+    key::follow_the_server(ctx);
     config::register(ctx, args)?;
     // SAFETY: the context is the module's own, the function one that stays.
     unsafe {

@@ -37,6 +37,7 @@ pub(crate) enum Refusal {
     NotAnInteger,
     InvalidExpire,
     WrongType,
+    ReadOnly,
     GrowthLimit,
     TimeoutNotAFloat,
     TimeoutNegative,
@@ -49,6 +50,7 @@ pub(crate) enum Refusal {
 
 const NOT_AN_INTEGER: &CStr = c"ERR value is not an integer or out of range";
 const WRONG_TYPE: &CStr = c"WRONGTYPE Operation against a key holding the wrong kind of value";
+const READ_ONLY: &CStr = c"READONLY You can't write against a read only replica.";
 const GROWTH_LIMIT: &CStr =
     c"OOM command not allowed when used memory > 'maxmemory' + 'wurk.growth-limit' percent.";
 const TIMEOUT_NOT_A_FLOAT: &CStr = c"ERR timeout is not a float or out of range";
@@ -102,6 +104,7 @@ impl Ctx<'_> {
                 }
                 Refusal::NotAnInteger => self.send_error(NOT_AN_INTEGER),
                 Refusal::WrongType => self.send_error(WRONG_TYPE),
+                Refusal::ReadOnly => self.send_error(READ_ONLY),
                 Refusal::GrowthLimit => self.send_error(GROWTH_LIMIT),
                 Refusal::TimeoutNotAFloat => self.send_error(TIMEOUT_NOT_A_FLOAT),
                 Refusal::TimeoutNegative => self.send_error(TIMEOUT_NEGATIVE),

@@ -27,9 +27,18 @@ impl Ctx<'_> {
         let never = raw::REDISMODULE_CTX_FLAGS_MULTI
             | raw::REDISMODULE_CTX_FLAGS_LUA
             | raw::REDISMODULE_CTX_FLAGS_DENY_BLOCKING;
+        !self.has_any(never)
+    }
+
+    /// Whether the server is a replica now that takes no writes but its primary's.
+    pub(crate) fn is_read_only(&self) -> bool {
+        self.has_any(raw::REDISMODULE_CTX_FLAGS_READONLY)
+    }
+
+    fn has_any(&self, flags: u32) -> bool {
         // SAFETY: the context is that of this call.
-        let flags = unsafe { api!(RedisModule_GetContextFlags(self.raw)) };
-        flags & never as c_int == 0
+        let all = unsafe { api!(RedisModule_GetContextFlags(self.raw)) };
+        all & flags as c_int != 0
     }
 
     /// Lets the client wait until one of `keys` is created, for `timeout`

@@ -32,7 +32,7 @@ impl Waiter {
     }
 }
 
-fn blocked(con: &mut Resp) -> i64 {
+pub fn blocked(con: &mut Resp) -> i64 {
     con.info("clients", "blocked_clients")
 }
 
@@ -357,13 +357,8 @@ pub fn looks_again_on_waking(binary: &Binary) {
         "{beat}"
     );
 
-    // A list that has become something else is met in its place, and no job moves.
-    for (line, key) in [
-        ("SET q0 x", "q0"),
-        ("SET id x", "id"),
-        ("SET ps x", "ps"),
-        ("SET p x", "p"),
-    ] {
+    // What the job needs has become something else: refused, and no job moves.
+    for (line, key) in [("SET id x", "id"), ("SET ps x", "ps"), ("SET p x", "p")] {
         con.must("FLUSHALL");
         let waiter = Waiter::start(&server, &mut con, WAIT);
         con.must("DEL id ps");

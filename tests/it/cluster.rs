@@ -1,5 +1,3 @@
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
-use std::thread;
 use std::time::{Duration, Instant};
 
 use redis::cluster::ClusterClient;
@@ -10,13 +8,13 @@ use crate::door::{DOORS, Door};
 use crate::roads::{HEARTBEAT, calls, own_error};
 use crate::stream::{in_step, wait_until};
 
-const SLOTS: u32 = 16_384;
+pub const SLOTS: u32 = 16_384;
 
 /// How long a node may stand still, in milliseconds.
 const NODE_TIMEOUT: &str = "10000";
 
 /// How long to wait for what comes at once, were it not for a loaded machine.
-const PATIENCE: Duration = Duration::from_secs(60);
+pub const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Three primaries, each with a third of the slots.
 pub fn start(options: &Options) -> Vec<Server> {
@@ -196,119 +194,6 @@ fn assert_no_redirect(con: &mut Resp, door: Door) {
         !errors.contains("errorstat_MOVED") && !errors.contains("errorstat_ASK"),
         "{door:?}: {errors}"
     );
-}
-
-/// A slot moves to another node while workers claim from it: nobody is told a
-/// job twice, and none is lost.
-pub fn a_slot_moves_while_workers_claim(binary: &Binary) {
-    let nodes = start(&Options::new(binary).module());
-    let addresses: Vec<_> = nodes
-        .iter()
-        .map(|node| format!("redis://127.0.0.1:{}/", node.port))
-        .collect();
-    let client = ClusterClient::new(addresses).expect("addresses");
-    let mut con = client.get_connection().expect("a cluster");
-    let slot: i64 = nodes[0]
-        .connect()
-        .must("CLUSTER KEYSLOT {m}q")
-        .integer()
-        .expect("a slot");
-    let mut cons: Vec<_> = nodes.iter().map(Server::connect).collect();
-    let ids: Vec<_> = cons
-        .iter_mut()
-        .map(|con| {
-            String::from_utf8_lossy(con.must("CLUSTER MYID").bytes().expect("an id")).into_owned()
-        })
-        .collect();
-    let from = (0..3)
-        .find(|node| i64::from(SLOTS) * (*node as i64 + 1) / 3 > slot)
-        .expect("its node");
-    let to = (from + 1) % 3;
-    for number in 0..2_000 {
-        redis::cmd("LPUSH")
-            .arg("{m}q")
-            .arg(format!("job-{number}"))
-            .exec(&mut con)
-            .expect("a push");
-    }
-    for con in &mut cons {
-        con.must("CONFIG SET maxmemory 1");
-    }
-    let wurk = Wurk::new();
-    let moved = AtomicBool::new(false);
-    let mut done: Vec<String> = thread::scope(|scope| {
-        let work = |worker: usize| {
-            let mut con = client.get_connection().expect("a cluster");
-            let (identity, private) = (format!("{{m}}id{worker}"), format!("{{m}}p{worker}"));
-            let heartbeat = Heartbeat {
-                processes: b"{m}ps",
-                identity: identity.as_bytes(),
-                ..HEARTBEAT
-            };
-            let queues = [Queue::new("{m}q", private)];
-            let mut jobs = Vec::new();
-            let deadline = Instant::now() + PATIENCE;
-            loop {
-                match wurk.claim(&mut con, &heartbeat, &queues, None) {
-                    Ok(Some(claimed)) => {
-                        let job = String::from_utf8_lossy(&claimed.job).into_owned();
-                        // Told to try again while its keys are on their way.
-                        wait_until("it is acknowledged", || {
-                            let private = &claimed.queue.private;
-                            match wurk.acknowledge(&mut con, private, &claimed.job) {
-                                Ok(was_there) => {
-                                    assert!(was_there, "nobody else takes it");
-                                    true
-                                }
-                                Err(_) => false,
-                            }
-                        });
-                        jobs.push(job);
-                    }
-                    Ok(None) if moved.load(Relaxed) => return jobs,
-                    last => {
-                        assert!(Instant::now() < deadline, "{last:?}");
-                        thread::sleep(Duration::from_millis(1));
-                    }
-                }
-            }
-        };
-        let workers: Vec<_> = (0..3)
-            .map(|worker| scope.spawn(move || work(worker)))
-            .collect();
-        let left = |con: &mut Resp| con.say("LLEN {m}q").integer().unwrap_or(0);
-        wait_until("they are at it", || left(&mut cons[from]) < 2_000);
-        cons[to].must(&format!("CLUSTER SETSLOT {slot} IMPORTING {}", ids[from]));
-        cons[from].must(&format!("CLUSTER SETSLOT {slot} MIGRATING {}", ids[to]));
-        assert!(left(&mut cons[from]) > 0, "the queue is empty too soon");
-        cons[to].must("CONFIG SET maxmemory 0"); // RESTORE is refused on a full one.
-        loop {
-            let keys = cons[from].must(&format!("CLUSTER GETKEYSINSLOT {slot} 100"));
-            if keys.items().is_empty() {
-                break;
-            }
-            for key in keys.items() {
-                let key = String::from_utf8_lossy(key.bytes().expect("a key")).into_owned();
-                cons[from].must(&format!(
-                    "MIGRATE 127.0.0.1 {} {key} 0 5000",
-                    nodes[to].port
-                ));
-            }
-        }
-        for node in [to, from, 3 - to - from] {
-            cons[node].must(&format!("CLUSTER SETSLOT {slot} NODE {}", ids[to]));
-        }
-        cons[to].must("CONFIG SET maxmemory 1");
-        moved.store(true, Relaxed);
-        workers
-            .into_iter()
-            .flat_map(|worker| worker.join().expect("a worker"))
-            .collect()
-    });
-    done.sort();
-    let mut expected: Vec<_> = (0..2_000).map(|number| format!("job-{number}")).collect();
-    expected.sort();
-    assert_eq!(done, expected, "every job, once");
 }
 
 /// Three primaries, each with a replica that has no module, one of which takes

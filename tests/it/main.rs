@@ -53,6 +53,8 @@ mod doctor;
 mod failover;
 /// A server that is killed, workers that die, and the order of jobs.
 mod faults;
+/// What a claim says of its process, where fields expire or keys are replaced.
+mod heartbeat;
 /// The examples in Python and Ruby.
 mod languages;
 /// Nothing is kept, and nothing is touched that is not the module's.
@@ -64,8 +66,14 @@ mod readme;
 mod replication;
 /// Users that may do just so much.
 mod rights;
+/// A slot of a cluster that moves while workers claim from it.
+mod slot_migration;
 /// A server that answers as Dragonfly does.
 mod standin;
+/// Keys that hold something else than a list.
+mod strays;
+/// Servers that may not be written to any more when a job comes.
+mod unwritable;
 /// A claim that waits, by the module and without it.
 mod waiting;
 /// The example worker, killed and started again.
@@ -103,14 +111,12 @@ const WITH_MODULE: &[(&str, Test)] = &[
     ("roads_script", roads::the_script_is_taken_next),
     ("faults_killed", faults::killed_fifty_times),
     ("replication_chain", replication::a_chain_holds_the_same),
+    ("replication_swapdb", replication::a_replica_loads_by_swapdb),
     (
         "replication_refused",
         replication::a_server_that_may_not_write_writes_nothing,
     ),
-    (
-        "cluster_migration",
-        cluster::a_slot_moves_while_workers_claim,
-    ),
+    ("slot_migration_by_key", slot_migration::key_by_key),
     ("cluster_failover", cluster::a_replica_takes_over),
     (
         "cluster_lost_reply",
@@ -143,6 +149,24 @@ const WITH_MODULE: &[(&str, Test)] = &[
     ("bclaim_full", bclaim::is_woken_at_maxmemory),
     ("bclaim_looks", bclaim::looks_again_on_waking),
     ("bclaim_gone", bclaim::a_client_that_has_gone_takes_nothing),
+    ("bclaim_strays", strays::leave_a_client_waiting),
+    (
+        "bclaim_unwritable_replica",
+        unwritable::a_replica_wakes_no_writer,
+    ),
+    (
+        "bclaim_unwritable_primary",
+        unwritable::a_primary_without_replicas_wakes_no_writer,
+    ),
+    ("bclaim_paused", unwritable::a_pause_does_not_hold_a_wakeup),
+    (
+        "heartbeat_expired_field",
+        heartbeat::an_expired_field_is_told_of,
+    ),
+    (
+        "heartbeat_meddled",
+        heartbeat::a_key_that_is_replaced_is_refused,
+    ),
     ("bclaim_stream", bclaim::streams_plain_commands),
     (
         "bclaim_killed",
@@ -201,6 +225,11 @@ const ON_ONE: &[(&str, &str, Test)] = &[
         "redis-8.2",
         "roads_later",
         roads::a_module_that_is_loaded_later_is_noticed,
+    ),
+    (
+        "valkey-9.1",
+        "slot_migration_atomic",
+        slot_migration::in_one_piece,
     ),
 ];
 

@@ -71,6 +71,29 @@ pub fn a_chain_holds_the_same(binary: &Binary) {
     }
 }
 
+/// A replica with the module takes its primary's data straight from the
+/// connection, while it serves its own.
+pub fn a_replica_loads_by_swapdb(binary: &Binary) {
+    let primary = Options::new(binary)
+        .port()
+        .set("repl-diskless-sync", &["yes"])
+        .set("repl-diskless-sync-delay", &["0"])
+        .start();
+    let mut here = primary.connect();
+    here.must("RPUSH q a");
+    let replica = replica_of(binary, &primary)
+        .module()
+        .set("repl-diskless-load", &["swapdb"])
+        .start();
+    let mut there = replica.connect();
+    in_step(&mut there);
+    let expected = digest(&mut here);
+    wait_until("it holds the same", || digest(&mut there) == expected);
+    let log = replica.log();
+    assert!(!log.contains("Skipping diskless-load"), "{log}");
+    assert!(log.contains("to parser"), "not from the connection: {log}");
+}
+
 fn refused_with(con: &mut Resp, code: &str) {
     let before = digest(con);
     for line in CALLS {
