@@ -78,7 +78,7 @@ impl Wurk {
             return Ok(None);
         }
         let mut beat = None;
-        let mut wait = Wait::new(Instant::now(), wait, self.slice());
+        let mut wait = Wait::new(Instant::now(), wait, self.slice(), heartbeat.ttl);
         loop {
             let blocks = self.road(Kind::Bclaim) == Road::Module;
             let turn = wait.turn(Instant::now(), blocks);

@@ -68,8 +68,8 @@ impl Wurk {
     /// As [`claim`](Self::claim), but waits for a job for as long as `wait`.
     ///
     /// Where the server knows `WURK.BCLAIM` it does the waiting, up to
-    /// [`slice`](Self::with_slice) at a time, and a job is here the moment it is
-    /// pushed. Elsewhere the claim is made again with a growing pause, from 10
+    /// [`slice`](Self::with_slice) at a time but never longer than a third of the
+    /// heartbeat's `ttl`, and a job is here the moment it is pushed. Elsewhere the claim is made again with a growing pause, from 10
     /// ms to a second. Each look writes the heartbeat, from the second on with
     /// the clock as `beat`. Without queues it waits and sends nothing.
     ///
@@ -114,7 +114,7 @@ impl Wurk {
             return Ok(None);
         }
         let mut beat = None;
-        let mut wait = Wait::new(Instant::now(), wait, self.slice());
+        let mut wait = Wait::new(Instant::now(), wait, self.slice(), heartbeat.ttl);
         loop {
             let blocks = self.road(Kind::Bclaim) == Road::Module;
             let turn = wait.turn(Instant::now(), blocks);

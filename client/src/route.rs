@@ -59,7 +59,9 @@ impl Wurk {
     }
 
     /// With the longest time that one `WURK.BCLAIM` may block its connection, in
-    /// whole milliseconds; 250 ms where nothing is said.
+    /// whole milliseconds; 250 ms where nothing is said. It blocks for no longer
+    /// than a third of the heartbeat's `ttl` in any case, since the heartbeat is
+    /// not written meanwhile.
     ///
     /// Keep it below the time after which the connection gives up on a reply:
     /// one that comes later is lost, with the job still in the private list. The

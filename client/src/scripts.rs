@@ -17,9 +17,9 @@ pub struct Script {
 /// The first line, by which a server runs a script although memory is out.
 const ALLOW_OOM: &str = "#!lua flags=allow-oom\n";
 
-/// A write that a full server permits and that changes nothing, whatever type
-/// the key has: from the first write on, a server before 7.0 lets a script go on.
-const WRITE: &str = "redis.pcall('ZREMRANGEBYRANK', KEYS[1], 1, 0)\n";
+/// What stands in its place before 7.0: from a first write on, such a server lets
+/// a script go on.
+const WRITE: &str = include_str!("../lua/before-7.0/write.lua");
 
 macro_rules! script {
     ($(#[$doc:meta])* $name:ident = $command:literal, $file:literal) => {

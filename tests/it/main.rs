@@ -179,6 +179,10 @@ const BEFORE_MODULES: &[(&str, Test)] = &[
     ("described_too_old", described::an_older_server_is_refused),
     ("drain_behind_a_write", drain::behind_a_write),
     ("roads_behind_a_write", roads::behind_a_write_before_7),
+    (
+        "replication_refused",
+        replication::an_older_server_that_may_not_write_says_so,
+    ),
 ];
 
 /// On all.

@@ -1,8 +1,11 @@
 use std::fs;
+use std::time::Duration;
 
+use wurk_client::Wurk;
 use wurk_testkit::{Binary, Options, Resp, Server};
 
 use crate::door::{Door, digest, script};
+use crate::roads::{HEARTBEAT, queues};
 use crate::stream::{in_step, wait_until};
 
 /// One of every call, each writing something.
@@ -92,6 +95,55 @@ pub fn a_replica_loads_by_swapdb(binary: &Binary) {
     let log = replica.log();
     assert!(!log.contains("Skipping diskless-load"), "{log}");
     assert!(log.contains("to parser"), "not from the connection: {log}");
+}
+
+/// Before 7.0 nothing but the script itself finds out that the server may not be
+/// written to: also where it would have nothing to write.
+pub fn an_older_server_that_may_not_write_says_so(binary: &Binary) {
+    let primary = Options::new(binary)
+        .port()
+        .set("repl-diskless-sync-delay", &["0"])
+        .start();
+    let replica = replica_of(binary, &primary).start();
+    in_step(&mut replica.connect());
+    refused_by_script(&replica, "READONLY");
+
+    primary.connect().must("CONFIG SET min-replicas-to-write 2");
+    refused_by_script(&primary, "NOREPLICAS");
+    primary.connect().must("CONFIG SET min-replicas-to-write 0");
+
+    let folder = primary.folder().join("dump.rdb/x");
+    let mut con = primary.connect();
+    con.call(&["CONFIG", "SET", "save", "3600 1"]);
+    let _ = fs::remove_file(primary.folder().join("dump.rdb"));
+    fs::create_dir_all(folder).expect("a folder");
+    wait_until("the save has failed", || {
+        con.say("BGSAVE");
+        con.say("INFO persistence")
+            .to_string()
+            .contains("rdb_last_bgsave_status:err")
+    });
+    refused_by_script(&primary, "MISCONF");
+}
+
+fn refused_by_script(server: &Server, code: &str) {
+    let mut con = redis::Client::open(server.url())
+        .and_then(|client| client.get_connection())
+        .expect("a connection");
+    let wurk = Wurk::new();
+    let errors = [
+        wurk.requeue(&mut con, b"p", b"q", b"never there", None)
+            .map(|_| ()),
+        wurk.lock(&mut con, b"l", Duration::from_secs(60), None)
+            .map(|_| ()),
+        wurk.zadd(&mut con, b"z", 1.0, b"m", None).map(|_| ()),
+        wurk.claim(&mut con, &HEARTBEAT, &queues(), None)
+            .map(|_| ()),
+    ];
+    for error in errors {
+        let error = error.expect_err("it may not be written to").to_string();
+        assert!(error.contains(code), "{code}: {error}");
+    }
 }
 
 fn refused_with(con: &mut Resp, code: &str) {

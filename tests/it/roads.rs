@@ -185,7 +185,13 @@ pub fn the_script_is_taken_next(binary: &Binary) {
 }
 
 pub fn behind_a_write_before_7(binary: &Binary) {
-    let (_server, mut con, mut worker) = full_server(&Options::new(binary));
+    for effects in ["yes", "no"] {
+        by_every_call(&Options::new(binary).set("lua-replicate-commands", &[effects]));
+    }
+}
+
+fn by_every_call(options: &Options) {
+    let (_server, mut con, mut worker) = full_server(options);
     let (wurk, queues) = (Wurk::new(), queues());
     for job in [b"e", b"d"] {
         let claimed = claim(&wurk, &mut worker, &queues, Some(own_error()))
