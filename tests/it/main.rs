@@ -74,6 +74,8 @@ mod standin;
 mod strays;
 /// Servers that may not be written to any more when a job comes.
 mod unwritable;
+/// Another module comes in by a failover.
+mod upgrade;
 /// A claim that waits, by the module and without it.
 mod waiting;
 /// The example worker, killed and started again.
@@ -109,6 +111,7 @@ const WITH_MODULE: &[(&str, Test)] = &[
     ("junk", junk::stops_no_server),
     ("roads_module", roads::the_module_is_taken_first),
     ("roads_script", roads::the_script_is_taken_next),
+    ("upgrade", upgrade::a_replica_brings_it_in),
     ("faults_killed", faults::killed_fifty_times),
     ("replication_chain", replication::a_chain_holds_the_same),
     ("replication_swapdb", replication::a_replica_loads_by_swapdb),
