@@ -1,34 +1,34 @@
 //! `WURK.BCLAIM`: wait for the next job of several queues.
 
-use crate::claim::{Request, Stray};
+use crate::claim::{Request, StrayKey};
 use crate::server::stats::{self, Counter};
 use crate::server::{
-    About, Access, Answer, Arg, Argument, Command, Ctx, Keys, Kind, Outcome, Refusal, Waits,
+    Arg, Argument, BlockingCommand, Command, CommandInfo, Ctx, Error, KeyFlags, KeySpec, KeyType,
+    Reply, Result,
 };
 use crate::timeout;
 
 /// `WURK.BCLAIM processes identity public private [public private ...] info beat ttl timeout`
 ///
-/// As `WURK.CLAIM`, but waits up to `timeout` seconds (a decimal, 0 = for ever)
-/// until one of the public lists holds a job. Inside `MULTI` or a script it
-/// never waits and replies as `WURK.CLAIM` would.
+/// `WURK.CLAIM` that waits up to `timeout` seconds (a decimal; 0 waits
+/// indefinitely) for a job in one of the public lists. Inside `MULTI` or a script
+/// it never waits and replies as `WURK.CLAIM`.
 ///
-/// When a job has come it looks at all its lists in the given order, says again
-/// that the process is alive, with the server's clock as `beat`, and moves one
-/// job. One that somebody else has taken in that moment leaves it waiting, and so
-/// does a public key that has become something else than a list meanwhile: as
-/// `BLMOVE` does, it waits for a list.
+/// Clients are served FIFO. A client that is woken looks at all its lists in the
+/// given order, writes the heartbeat with the server's clock as `beat`, and takes
+/// one job. If another client was faster, it stays blocked; so it does if a public
+/// key has become something else than a list, as with `BLMOVE`. If the server may
+/// not be written to by then, the reply is its error and the job stays.
 ///
-/// The heartbeat is written when the call arrives and when a job wakes it, not in
-/// between: keep `timeout` to a part of `ttl`, or the process is taken for dead
+/// The heartbeat is written when the call arrives and on waking, not in between:
+/// keep `timeout` to a third of `ttl` or less, or the process is taken for dead
 /// while it waits and its other jobs are requeued.
 ///
-/// In the server's words: those of `WURK.CLAIM`, and the time-out, `CLIENT
-/// UNBLOCK` and a change of role answer as they do for `BLMOVE`.
+/// A timeout, `CLIENT UNBLOCK` and a role change are answered as for `BLMOVE`.
 pub(crate) struct Bclaim;
 
 impl Command for Bclaim {
-    const ABOUT: About = About {
+    const INFO: CommandInfo = CommandInfo {
         name: c"wurk.bclaim",
         flags: c"write blocking",
         categories: c"write list slow blocking",
@@ -37,9 +37,9 @@ impl Command for Bclaim {
         summary: c"Moves a job from the first public list that holds one to a private list, or waits for one, also at maxmemory.",
         complexity: c"O(N) where N is the number of public lists.",
         keys: &[
-            Keys::one(1, Access::Insert),
-            Keys::one(2, Access::Update),
-            Keys::to(3, -5, Access::Take),
+            KeySpec::one(1, KeyFlags::Insert),
+            KeySpec::one(2, KeyFlags::Update),
+            KeySpec::to(3, -5, KeyFlags::AccessDelete),
         ],
         arguments: &[
             Argument::key(c"processes", 0),
@@ -54,39 +54,41 @@ impl Command for Bclaim {
 
     const COUNTS: [&'static Counter; 2] = [&stats::CLAIMS, &stats::CLAIMS_EMPTY];
 
-    fn run(ctx: &Ctx, args: &[Arg]) -> Outcome {
+    fn run(ctx: &Ctx, args: &[Arg]) -> Result<Reply> {
         let [_, args @ .., timeout] = args else {
-            return Err(Refusal::WrongArity);
+            return Err(Error::WrongArity);
         };
         let request = Request::read(args)?;
         let heartbeat = request.heartbeat(ctx)?;
         let timeout = timeout::milliseconds(timeout.number(), ctx.now())?;
         heartbeat.write(ctx, request.beat)?;
-        match request.take(ctx, Stray::Refused)? {
-            Answer::Nil if ctx.may_wait() => Ok(ctx.wait::<Self>(request.publics(), timeout)),
+        match request.take(ctx, StrayKey::Refuse)? {
+            Reply::Nil if ctx.can_block() => {
+                Ok(ctx.block_on_keys::<Self>(request.publics(), timeout))
+            }
             answer => Ok(answer),
         }
     }
 }
 
-impl Waits for Bclaim {
-    fn woken(ctx: &Ctx, args: &[Arg]) -> Option<Outcome> {
+impl BlockingCommand for Bclaim {
+    fn on_key_ready(ctx: &Ctx, args: &[Arg]) -> Option<Result<Reply>> {
         let [_, args @ .., _timeout] = args else {
-            return Some(Err(Refusal::WrongArity));
+            return Some(Err(Error::WrongArity));
         };
-        // The key that woke it first: where many wait for one list, the job is
-        // gone for all but one, and they need not look at the rest. Something
-        // else than a list wakes too, and is not what the client waits for.
-        if ctx.look(ctx.ready_key()?) != Kind::List {
+        // First the key that woke it: of many clients that wait for one list all
+        // but one find it gone, and need not look at their other lists. A value of
+        // another type wakes too, and is not what the client waits for.
+        if ctx.peek_type(ctx.ready_key()?) != KeyType::List {
             return None;
         }
         if ctx.is_read_only() {
-            return Some(Err(Refusal::ReadOnly));
+            return Some(Err(Error::ReadOnly));
         }
         Some(Request::read(args).and_then(|request| {
             let beat = ctx.clock();
             request.heartbeat(ctx)?.write_on_waking(ctx, beat.arg())?;
-            request.take(ctx, Stray::PassedOver)
+            request.take(ctx, StrayKey::Skip)
         }))
     }
 }

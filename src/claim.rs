@@ -3,30 +3,32 @@
 use crate::heartbeat::Heartbeat;
 use crate::server::stats::{self, Counter};
 use crate::server::{
-    About, Access, Answer, Arg, Argument, Command, Ctx, Job, Keys, Kind, Outcome, Refusal, words,
+    Arg, Argument, Command, CommandInfo, Ctx, Error, Job, KeyFlags, KeySpec, KeyType, Reply,
+    Result, shared_strings,
 };
 
 /// `WURK.CLAIM processes identity public private [public private ...] info beat ttl`
 ///
 /// Moves the tail of the first public list that holds a job to the head of the
-/// private list beside it, and says that the calling process is alive.
+/// private list beside it, and writes the heartbeat of the calling process.
 ///
 /// - `processes`: the set of the identities of all processes.
 /// - `identity`: the hash of the calling process.
-/// - `public private`: a queue, and the caller's list of its jobs in flight;
-///   looked at in the order given.
-/// - `info`, `beat`: fields of the hash; `ttl`: how long it lives, in seconds.
+/// - `public private`: a queue, and the caller's list of its jobs in flight; in
+///   order of preference.
+/// - `info`, `beat`: fields of the hash; `ttl`: its time to live, in seconds.
 ///
-/// Replies `[n, job]`, `n` being the 1-based number of the pair, or nil when
-/// every public list is empty. Nothing has been written when an argument, the
-/// set or the hash is refused; a list of another type is met on the way, after
-/// the heartbeat and before any job has moved.
+/// Replies `[n, job]`, `n` being the 1-based number of the pair, or nil if every
+/// public list is empty. If an argument, the set or the hash is refused, nothing
+/// has been written. If a listed key is not a list the reply is `WRONGTYPE`: the
+/// heartbeat has been written, no job has moved.
 ///
-/// In the server's words: the heartbeat's, and `LMOVE public private RIGHT LEFT`.
+/// Equivalent to `HSET`, `SADD` and `EXPIRE` for the heartbeat, and `LMOVE public
+/// private RIGHT LEFT`.
 pub(crate) struct Claim;
 
 impl Command for Claim {
-    const ABOUT: About = About {
+    const INFO: CommandInfo = CommandInfo {
         name: c"wurk.claim",
         flags: c"write",
         categories: c"write list slow",
@@ -35,9 +37,9 @@ impl Command for Claim {
         summary: c"Moves a job from the first public list that holds one to a private list, also at maxmemory.",
         complexity: c"O(N) where N is the number of public lists looked at.",
         keys: &[
-            Keys::one(1, Access::Insert),
-            Keys::one(2, Access::Update),
-            Keys::to(3, -4, Access::Take),
+            KeySpec::one(1, KeyFlags::Insert),
+            KeySpec::one(2, KeyFlags::Update),
+            KeySpec::to(3, -4, KeyFlags::AccessDelete),
         ],
         arguments: &[
             Argument::key(c"processes", 0),
@@ -51,26 +53,26 @@ impl Command for Claim {
 
     const COUNTS: [&'static Counter; 2] = [&stats::CLAIMS, &stats::CLAIMS_EMPTY];
 
-    fn run(ctx: &Ctx, args: &[Arg]) -> Outcome {
+    fn run(ctx: &Ctx, args: &[Arg]) -> Result<Reply> {
         let [_, args @ ..] = args else {
-            return Err(Refusal::WrongArity);
+            return Err(Error::WrongArity);
         };
         let request = Request::read(args)?;
         request.heartbeat(ctx)?.write(ctx, request.beat)?;
-        request.take(ctx, Stray::Refused)
+        request.take(ctx, StrayKey::Refuse)
     }
 }
 
-/// What becomes of a public key that holds something else than a list.
+/// What to do with a public key that holds something else than a list.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Stray {
-    /// The call is refused with `WRONGTYPE`.
-    Refused,
-    /// The next pair is tried: a client that waits has other queues.
-    PassedOver,
+pub(crate) enum StrayKey {
+    /// Reply with `WRONGTYPE`.
+    Refuse,
+    /// Try the next pair: a client that waits has other queues.
+    Skip,
 }
 
-/// What a client asks for, and says of itself.
+/// The arguments of a claim.
 pub(crate) struct Request<'a> {
     processes: Arg<'a>,
     identity: Arg<'a>,
@@ -81,14 +83,13 @@ pub(crate) struct Request<'a> {
 }
 
 impl<'a> Request<'a> {
-    /// Reads the arguments behind the name. The arity has seen to it that there
-    /// is a pair.
-    pub(crate) fn read(args: &'a [Arg<'a>]) -> Result<Self, Refusal> {
+    /// Reads the arguments after the command's name. The arity guarantees a pair.
+    pub(crate) fn read(args: &'a [Arg<'a>]) -> Result<Self> {
         let [processes, identity, lists @ .., info, beat, ttl] = args else {
-            return Err(Refusal::WrongArity);
+            return Err(Error::WrongArity);
         };
         let (pairs, []) = lists.as_chunks() else {
-            return Err(Refusal::WrongArity);
+            return Err(Error::WrongArity);
         };
         Ok(Self {
             processes: *processes,
@@ -105,35 +106,42 @@ impl<'a> Request<'a> {
         self.pairs.iter().map(|[public, _]| *public)
     }
 
-    /// Checks all that can be checked before the first write.
-    pub(crate) fn heartbeat<'c>(&self, ctx: &'c Ctx) -> Result<Heartbeat<'a, 'c>, Refusal> {
-        Heartbeat::checked(ctx, self.processes, self.identity, self.info, self.ttl)
+    /// Checks everything that can be checked before the first write.
+    pub(crate) fn heartbeat<'c>(&self, ctx: &'c Ctx) -> Result<Heartbeat<'a, 'c>> {
+        Heartbeat::validate(ctx, self.processes, self.identity, self.info, self.ttl)
     }
 
     /// Moves one job of the first pair whose public list holds one.
-    pub(crate) fn take(&self, ctx: &Ctx, stray: Stray) -> Outcome {
+    pub(crate) fn take(&self, ctx: &Ctx, stray: StrayKey) -> Result<Reply> {
         for (number, [public, private]) in (1..).zip(self.pairs) {
-            // A look is cheaper than opening to write, and most lists of most
-            // claims are empty. As in `LMOVE`, the private list is not so much
-            // as looked at before the public one is found to be a list.
-            match ctx.look(*public) {
-                Kind::Absent => continue,
-                Kind::List => {}
-                _ if stray == Stray::PassedOver => continue,
-                _ => return Err(Refusal::WrongType),
+            // Peeking is cheaper than opening for writing, and most lists of most
+            // claims are empty. As in `LMOVE`, the private list is not touched
+            // before the public one is found to be a list.
+            match ctx.peek_type(*public) {
+                KeyType::Absent => continue,
+                KeyType::List => {}
+                _ if stray == StrayKey::Skip => continue,
+                _ => return Err(Error::WrongType),
             }
             let job = if public.bytes() == private.bytes() {
                 // One list turned round: two open keys must not be the same.
-                let lists_and_ends = [*public, *private, words::right(), words::left()];
-                let job = ctx.call(c"LMOVE", &lists_and_ends).ok()?;
-                (!job.is_nil()).then_some(Job::Reply(job))
+                let lists_and_ends = [
+                    *public,
+                    *private,
+                    shared_strings::right(),
+                    shared_strings::left(),
+                ];
+                let job = ctx
+                    .call_replicated(c"LMOVE", &lists_and_ends)
+                    .into_result()?;
+                (!job.is_nil()).then_some(Job::Called(job))
             } else {
-                ctx.move_tail_to_head(*public, *private)?.map(Job::Text)
+                ctx.move_tail_to_head(*public, *private)?.map(Job::Popped)
             };
             if let Some(job) = job {
-                return Ok(Answer::Job { number, job });
+                return Ok(Reply::Job { number, job });
             }
         }
-        Ok(Answer::Nil)
+        Ok(Reply::Nil)
     }
 }

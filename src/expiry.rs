@@ -1,12 +1,13 @@
-//! Which time-to-live a key can hold: the server keeps the moment of expiry as
-//! milliseconds since 1970 in 64 bits.
+//! Times to live that a key can have: the server keeps the moment of expiry in
+//! milliseconds since 1970, in 64 bits.
 
-/// The moment `ttl` milliseconds after `now`, if the server can hold it.
+/// The moment `ttl` milliseconds after `now`, if the server can represent it.
 pub(crate) fn in_milliseconds(ttl: i64, now: i64) -> Option<i64> {
     if ttl > 0 { ttl.checked_add(now) } else { None }
 }
 
-/// The moment `ttl` seconds after `now` (milliseconds), if the server can hold it.
+/// The moment `ttl` seconds after `now` (in milliseconds), if the server can
+/// represent it.
 pub(crate) fn in_seconds(ttl: i64, now: i64) -> Option<i64> {
     in_milliseconds(ttl.checked_mul(1000)?, now)
 }

@@ -1,18 +1,18 @@
 //! wurk, the way out of a full Redis: a module whose commands move jobs
 //! between keys although the server has reached `maxmemory`.
 //!
-//! | room | what is in it |
+//! | module | what is in it |
 //! | --- | --- |
 //! | `claim`, `bclaim`, `requeue`, `lock`, `zadd` | a command each, its contract above it |
-//! | `heartbeat` | how a claim says that its process is alive |
-//! | `expiry`, `timeout` | which time-to-live a key can hold, how long a client can wait |
-//! | `server` | the one place that touches the server's API, and the only `unsafe` |
+//! | `heartbeat` | how a claim keeps its process alive |
+//! | `expiry`, `timeout` | which times to live and which timeouts the server can hold |
+//! | `server` | the one module that calls the server's API, and the only `unsafe` |
 //!
-//! Arrows go one way: this table, the commands, the server.
+//! Imports go one way: this table, the commands, the server.
 
-// A unit test reaches only the pure functions: see `entry`.
+// Unit tests reach only the pure functions: see `entry`.
 #![cfg_attr(test, allow(dead_code, unused_imports))]
-// The whole crate runs inside a server: what a client sends must not stop it.
+// The crate runs inside a server: what a client sends must not crash it.
 #![deny(
     clippy::arithmetic_side_effects,
     clippy::expect_used,
@@ -33,15 +33,15 @@ mod zadd;
 
 /// Everything the module adds to a server.
 const COMMANDS: &[server::Registration] = &[
-    server::command::<claim::Claim>(),
-    server::command::<bclaim::Bclaim>(),
-    server::command::<requeue::Requeue>(),
-    server::command::<lock::Lock>(),
-    server::command::<zadd::Zadd>(),
+    server::register::<claim::Claim>(),
+    server::register::<bclaim::Bclaim>(),
+    server::register::<requeue::Requeue>(),
+    server::register::<lock::Lock>(),
+    server::register::<zadd::Zadd>(),
 ];
 
-// The macro brings the server's allocator, which ends any process that is not
-// a server: unit tests have to do without it.
+// The macro sets the server's allocator, which aborts any process that is not a
+// server: unit tests have to do without it.
 #[cfg(not(test))]
 mod entry {
     use redis_module::{Context, RedisString, Status, alloc::RedisAlloc, redis_module};

@@ -1,45 +1,47 @@
-//! `WURK.LOCK`: a lock that lapses, for the process that reaps the dead.
+//! `WURK.LOCK`: a lock that expires, for the process that reaps the dead.
 
 use crate::expiry;
 use crate::server::stats::{self, Counter};
-use crate::server::{About, Access, Answer, Arg, Argument, Command, Ctx, Keys, Outcome, Refusal};
+use crate::server::{
+    Arg, Argument, Command, CommandInfo, Ctx, Error, KeyFlags, KeySpec, Reply, Result,
+};
 
 /// `WURK.LOCK key ttl`
 ///
-/// Takes the lock `key` for `ttl` milliseconds. Replies `OK`, or nil while
-/// somebody holds it.
+/// Acquires the lock `key` for `ttl` milliseconds. It has no owner: whoever deletes
+/// the key releases it. Replies `OK`, or nil if the lock is held.
 ///
-/// In the server's words: `SET key 1 NX PX ttl`.
+/// Equivalent to `SET key 1 NX PX ttl`.
 pub(crate) struct Lock;
 
 impl Command for Lock {
-    const ABOUT: About = About {
+    const INFO: CommandInfo = CommandInfo {
         name: c"wurk.lock",
         flags: c"write fast",
         categories: c"write string fast",
         arity: 3,
         key_positions: (1, 1, 1),
-        summary: c"Takes a lock that lapses by itself, also at maxmemory.",
+        summary: c"Acquires a lock that expires, also at maxmemory.",
         complexity: c"O(1)",
-        keys: &[Keys::one(1, Access::Insert)],
+        keys: &[KeySpec::one(1, KeyFlags::Insert)],
         arguments: &[Argument::key(c"key", 0), Argument::integer(c"ttl")],
     };
 
     const COUNTS: [&'static Counter; 2] = [&stats::LOCKS, &stats::LOCKS_HELD];
     const GROWS: bool = true;
 
-    fn run(ctx: &Ctx, args: &[Arg]) -> Outcome {
+    fn run(ctx: &Ctx, args: &[Arg]) -> Result<Reply> {
         let [_, key, ttl] = args else {
-            return Err(Refusal::WrongArity);
+            return Err(Error::WrongArity);
         };
-        let milliseconds = ttl.integer().ok_or(Refusal::NotAnInteger)?;
+        let milliseconds = ttl.integer().ok_or(Error::NotAnInteger)?;
         // SET would say the same, but in its own name.
-        expiry::in_milliseconds(milliseconds, ctx.now()).ok_or(Refusal::InvalidExpire)?;
-        let reply = ctx.set_if_absent(*key, c"1", *ttl).ok()?;
+        expiry::in_milliseconds(milliseconds, ctx.now()).ok_or(Error::InvalidExpire)?;
+        let reply = ctx.set_if_absent(*key, c"1", *ttl).into_result()?;
         Ok(if reply.is_nil() {
-            Answer::Nil
+            Reply::Nil
         } else {
-            Answer::Ok
+            Reply::Ok
         })
     }
 }

@@ -1,24 +1,25 @@
-//! `WURK.REQUEUE`: give a job back.
+//! `WURK.REQUEUE`: return a job to its queue.
 
 use crate::server::stats::{self, Counter};
 use crate::server::{
-    About, Access, Answer, Arg, Argument, Command, Ctx, Keys, Kind, Outcome, Refusal, words,
+    Arg, Argument, Command, CommandInfo, Ctx, Error, KeyFlags, KeySpec, KeyType, Reply, Result,
+    shared_strings,
 };
 
 /// `WURK.REQUEUE private public job`
 ///
-/// Moves `job` from a private list back to the end of its public list that is
+/// Moves `job` from a private list to the tail of its public list, the end that is
 /// claimed next.
 ///
-/// Replies 1, or 0 when the job has left the private list since; then nothing
-/// has been written, nor has it when either key is not a list.
+/// Replies 1, or 0 if the job is no longer in the private list; then nothing has
+/// been written. Nothing has been written either if one of the keys is not a list.
 ///
-/// In the server's words: `RPUSH public job`, then `LREM private 1 job`. A job
-/// stands in the public list before it leaves the private one.
+/// Equivalent to `RPUSH public job`, then `LREM private 1 job`: the job is in the
+/// public list before it leaves the private one.
 pub(crate) struct Requeue;
 
 impl Command for Requeue {
-    const ABOUT: About = About {
+    const INFO: CommandInfo = CommandInfo {
         name: c"wurk.requeue",
         flags: c"write",
         categories: c"write list slow",
@@ -27,8 +28,8 @@ impl Command for Requeue {
         summary: c"Moves a job from a private list back to the public list it came from, also at maxmemory.",
         complexity: c"O(N) where N is the length of the private list.",
         keys: &[
-            Keys::one(1, Access::Take),
-            Keys::one(2, Access::Insert),
+            KeySpec::one(1, KeyFlags::AccessDelete),
+            KeySpec::one(2, KeyFlags::Insert),
         ],
         arguments: &[
             Argument::key(c"private", 0),
@@ -39,18 +40,24 @@ impl Command for Requeue {
 
     const COUNTS: [&'static Counter; 2] = [&stats::REQUEUES, &stats::REQUEUES_MISSED];
 
-    fn run(ctx: &Ctx, args: &[Arg]) -> Outcome {
+    fn run(ctx: &Ctx, args: &[Arg]) -> Result<Reply> {
         let [_, private, public, job] = args else {
-            return Err(Refusal::WrongArity);
+            return Err(Error::WrongArity);
         };
-        if !matches!(ctx.kind(*public), Kind::List | Kind::Absent) {
-            return Err(Refusal::WrongType);
+        if !matches!(ctx.key_type(*public), KeyType::List | KeyType::Absent) {
+            return Err(Error::WrongType);
         }
-        if ctx.ask(c"LPOS", &[*private, *job]).ok()?.is_nil() {
-            return Ok(Answer::Integer(0));
+        if ctx
+            .call_readonly(c"LPOS", &[*private, *job])
+            .into_result()?
+            .is_nil()
+        {
+            return Ok(Reply::Integer(0));
         }
-        ctx.call(c"RPUSH", &[*public, *job]).ok()?;
-        ctx.call(c"LREM", &[*private, words::one(), *job]).ok()?;
-        Ok(Answer::Integer(1))
+        ctx.call_replicated(c"RPUSH", &[*public, *job])
+            .into_result()?;
+        ctx.call_replicated(c"LREM", &[*private, shared_strings::one(), *job])
+            .into_result()?;
+        Ok(Reply::Integer(1))
     }
 }

@@ -1,35 +1,57 @@
-//! The one place that touches the server's API, and the only `unsafe`.
+//! The one module that calls the server's API, and the only `unsafe`.
 //!
-//! Above this room there are no pointers: a command sees its arguments
-//! ([`Arg`]), asks and tells the server things through [`Ctx`], and returns an
-//! [`Outcome`]. Every wrapper here is a few lines long and says why it is sound.
+//! Above it there are no pointers: a command reads its arguments ([`Arg`]), reads
+//! and writes keys through [`Ctx`], and returns a [`Result`]. Every wrapper is a
+//! few lines long and says why it is sound.
 //!
-//! All of it runs in the server's one command thread: the server calls the
-//! module, never the other way round, and nothing here outlives the call unless
-//! it says so.
+//! The server calls the module from one thread, and nothing here outlives such a
+//! call unless its documentation says so.
+//!
+//! | module | what is in it |
+//! | --- | --- |
+//! | `api` | the API functions that the module needs |
+//! | `arg`, `shared_strings` | strings: of a client, owned, made once |
+//! | `call`, `call_reply` | commands of the server, called from inside it |
+//! | `key`, `keyspace` | open keys, and what is written to them |
+//! | `reply`, `error` | what a command returns |
+//! | `command`, `command_info` | how a command is registered and called |
+//! | `blocking` | clients that wait |
+//! | `ctx`, `info`, `log` | the context of a call, `INFO`, the server's log |
+//! | `config`, `memory`, `stats` | what an operator sets and sees |
+//! | `load`, `options`, `unload` | loading, and why there is no unloading |
+//!
+//! Each imports only from modules that do not import from it.
 #![allow(unsafe_code)]
 
 mod api;
 mod arg;
+mod blocking;
 mod call;
+mod call_reply;
 mod command;
+mod command_info;
 mod config;
 mod ctx;
+mod error;
+mod info;
 mod key;
+mod keyspace;
 mod load;
+mod log;
 mod memory;
 mod options;
-mod outcome;
+mod reply;
+pub(crate) mod shared_strings;
 pub(crate) mod stats;
 mod unload;
-mod wait;
-pub(crate) mod words;
 
 pub(crate) use arg::{Arg, Number};
-pub(crate) use command::{About, Access, Argument, Command, Keys, Registration, command};
+pub(crate) use blocking::BlockingCommand;
+pub(crate) use command::{Command, Registration, register};
+pub(crate) use command_info::{Argument, CommandInfo, KeyFlags, KeySpec};
 pub(crate) use ctx::Ctx;
-pub(crate) use key::{Key, Kind};
+pub(crate) use error::{Error, Result};
+pub(crate) use key::{Key, KeyType};
 pub(crate) use load::{VERSION, load};
-pub(crate) use outcome::{Answer, Job, Outcome, Refusal};
+pub(crate) use reply::{Job, Reply};
 pub(crate) use unload::refuse_to_unload;
-pub(crate) use wait::Waits;

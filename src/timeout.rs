@@ -1,24 +1,24 @@
-//! How long a client may wait, as the server's own blocking commands read it.
+//! Timeouts, as the server's own blocking commands read them.
 
-use crate::server::{Number, Refusal};
+use crate::server::{Error, Number, Result};
 
-/// Seconds as an argument to milliseconds, rounded up; 0 is for ever. `now` in
-/// milliseconds since 1970: the end of the wait must have a date.
-pub(crate) fn milliseconds(seconds: Number, now: i64) -> Result<i64, Refusal> {
+/// Converts seconds to milliseconds, rounded up; 0 is no timeout. `now` is in
+/// milliseconds since 1970: the server must be able to represent the end.
+pub(crate) fn milliseconds(seconds: Number, now: i64) -> Result<i64> {
     let seconds = match seconds {
-        Number::Not => return Err(Refusal::TimeoutNotAFloat),
+        Number::Not => return Err(Error::TimeoutNotAFloat),
         Number::Is(seconds) => seconds,
     };
     let milliseconds = (seconds * 1000.0).ceil();
     if milliseconds < 0.0 {
-        return Err(Refusal::TimeoutNegative);
+        return Err(Error::TimeoutNegative);
     }
-    // A cast stops at the last number that there is.
+    // A cast saturates.
     let milliseconds = milliseconds as i64;
     let end = milliseconds.checked_add(now);
-    // The server reckons the end again a moment later: a minute is left for it.
+    // The server computes the end again a moment later: a minute is left for that.
     if end.and_then(|end| end.checked_add(60_000)).is_none() {
-        return Err(Refusal::TimeoutOutOfRange);
+        return Err(Error::TimeoutOutOfRange);
     }
     Ok(milliseconds)
 }

@@ -1,18 +1,20 @@
-//! `WURK.ZADD`: put a failed job where its retry is waited for.
+//! `WURK.ZADD`: put a failed job into the sorted set that it is retried from.
 
 use crate::server::stats::{self, Counter};
-use crate::server::{About, Access, Answer, Arg, Argument, Command, Ctx, Keys, Outcome, Refusal};
+use crate::server::{
+    Arg, Argument, Command, CommandInfo, Ctx, Error, KeyFlags, KeySpec, Reply, Result,
+};
 
 /// `WURK.ZADD key score member`
 ///
-/// Adds `member` to a sorted set. Replies 1, or 0 when it was there and only
-/// its score has been updated.
+/// Adds `member` to a sorted set. Replies 1, or 0 if it was a member and only its
+/// score has been updated.
 ///
-/// In the server's words: `ZADD key score member`.
+/// Equivalent to `ZADD key score member`.
 pub(crate) struct Zadd;
 
 impl Command for Zadd {
-    const ABOUT: About = About {
+    const INFO: CommandInfo = CommandInfo {
         name: c"wurk.zadd",
         flags: c"write fast",
         categories: c"write sortedset fast",
@@ -20,7 +22,7 @@ impl Command for Zadd {
         key_positions: (1, 1, 1),
         summary: c"Adds a member to a sorted set or updates its score, also at maxmemory.",
         complexity: c"O(log(N)) where N is the number of members.",
-        keys: &[Keys::one(1, Access::Update)],
+        keys: &[KeySpec::one(1, KeyFlags::Update)],
         arguments: &[
             Argument::key(c"key", 0),
             Argument::double(c"score"),
@@ -31,11 +33,13 @@ impl Command for Zadd {
     const COUNTS: [&'static Counter; 2] = [&stats::ZADDS, &stats::ZADDS];
     const GROWS: bool = true;
 
-    fn run(ctx: &Ctx, args: &[Arg]) -> Outcome {
+    fn run(ctx: &Ctx, args: &[Arg]) -> Result<Reply> {
         let [_, key, score, member] = args else {
-            return Err(Refusal::WrongArity);
+            return Err(Error::WrongArity);
         };
-        let added = ctx.call(c"ZADD", &[*key, *score, *member]).ok()?;
-        Ok(Answer::Integer(added.integer()))
+        let added = ctx
+            .call_replicated(c"ZADD", &[*key, *score, *member])
+            .into_result()?;
+        Ok(Reply::Integer(added.integer()))
     }
 }

@@ -1,4 +1,4 @@
-//! What a client sent: bytes that the server owns for the length of the call.
+//! Strings: the arguments of a call, which the server owns, and owned ones.
 
 use std::ffi::c_int;
 use std::marker::PhantomData;
@@ -9,16 +9,16 @@ use redis_module::raw::{self, RedisModuleString};
 
 use super::api::api;
 
-/// What the server's blocking commands read as a decimal number.
+/// An argument as the server's blocking commands read a decimal number.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Number {
-    /// Not one.
+    /// No number.
     Not,
     /// Possibly infinite, never a NaN.
     Is(f64),
 }
 
-/// An argument of a command, read in place.
+/// An argument, read in place.
 #[derive(Clone, Copy)]
 #[repr(transparent)]
 pub(crate) struct Arg<'a> {
@@ -39,8 +39,8 @@ impl<'a> Arg<'a> {
     /// The arguments of a call, its name first.
     ///
     /// # Safety
-    /// `argv` and `argc` are what the server handed to a command's handler, and
-    /// `'a` ends when that handler returns.
+    /// `argv` and `argc` are those of a command's handler, and `'a` ends when that
+    /// handler returns.
     pub(super) unsafe fn all(argv: *mut *mut RedisModuleString, argc: c_int) -> &'a [Self] {
         let length = usize::try_from(argc).unwrap_or(0);
         // SAFETY: `argc` pointers stand at `argv`, none of them null, and an
@@ -71,8 +71,8 @@ impl<'a> Arg<'a> {
         (status == raw::REDISMODULE_OK as c_int).then_some(value)
     }
 
-    /// The argument as the server reads a time-out: as a long double, which has
-    /// room for numbers that are none as a double.
+    /// The argument as the server reads a timeout: as a long double, which holds
+    /// numbers that a double does not.
     pub(crate) fn number(self) -> Number {
         let mut value = 0.0;
         // SAFETY: the string is valid, and `value` is written before it is read.
@@ -86,10 +86,10 @@ impl<'a> Arg<'a> {
     }
 }
 
-/// A string that is the module's to free. Freed at the end of its scope.
-pub(crate) struct Text(NonNull<RedisModuleString>);
+/// A string of the module's own. Freed at the end of its scope.
+pub(crate) struct OwnedString(NonNull<RedisModuleString>);
 
-impl Text {
+impl OwnedString {
     /// # Safety
     /// Nobody else frees `string`, and no context does so by itself.
     pub(super) unsafe fn new(string: NonNull<RedisModuleString>) -> Self {
@@ -102,17 +102,17 @@ impl Text {
     }
 }
 
-impl Drop for Text {
+impl Drop for OwnedString {
     fn drop(&mut self) {
-        // SAFETY: freed once; whoever else keeps it has counted himself.
+        // SAFETY: freed once; the server counts its own references to it.
         unsafe { api!(RedisModule_FreeString(ptr::null_mut(), self.0.as_ptr())) }
     }
 }
 
-/// The last power of ten that a long double has, and about the first.
+/// The exponents of ten that a long double holds.
 const LONG_DOUBLE: std::ops::RangeInclusive<i32> = -4950..=4932;
 
-/// A number that is none as a double: infinite, next to nothing, or no number.
+/// A number that a double does not hold: infinite, next to nothing, or none.
 fn past_a_double(text: &str) -> Number {
     let exponent = text
         .split_once(['e', 'E'])
@@ -128,8 +128,7 @@ fn past_a_double(text: &str) -> Number {
     }
 }
 
-/// `0x1p-4` and its kin: some servers read a long double from them and a double
-/// not.
+/// Reads `0x1p-4`: as a long double, some servers do.
 fn hexadecimal(text: &str) -> Option<f64> {
     let unsigned = text.strip_prefix(['-', '+']).unwrap_or(text);
     let digits = unsigned
@@ -147,11 +146,11 @@ fn hexadecimal(text: &str) -> Option<f64> {
     for digit in whole.chars().chain(fraction.chars()) {
         value = value * 16.0 + f64::from(digit.to_digit(16)?);
     }
-    let behind_the_point = i32::try_from(fraction.len().saturating_mul(4)).ok()?;
+    let fraction_bits = i32::try_from(fraction.len().saturating_mul(4)).ok()?;
     if value > 0.0 {
-        value *= f64::from(exponent.saturating_sub(behind_the_point)).exp2();
+        value *= f64::from(exponent.saturating_sub(fraction_bits)).exp2();
     }
-    // Infinitely many digits times next to nothing are no number.
+    // Infinity times zero is no number.
     (!value.is_nan()).then_some(if text.starts_with('-') { -value } else { value })
 }
 

@@ -1,8 +1,8 @@
-//! What an operator can set: `wurk.growth-limit`.
+//! Configuration: `wurk.growth-limit`.
 //!
 //! `WURK.LOCK` and `WURK.ZADD` grow a server that is full already. Past
-//! `maxmemory × (1 + limit/100)` they are refused; claims and requeues, which let
-//! it shrink, never are.
+//! `maxmemory × (1 + limit/100)` they are refused. Claims and requeues let it
+//! shrink, and never are.
 
 use std::ffi::{CStr, c_char, c_int, c_longlong, c_void};
 use std::ptr;
@@ -21,10 +21,10 @@ const MOST: i64 = 100_000;
 
 static GROWTH_LIMIT: AtomicI64 = AtomicI64::new(0);
 
-/// Whether growth is to be refused.
-pub(super) fn growth_is_over() -> bool {
+/// Whether used memory is past the growth limit.
+pub(super) fn past_growth_limit() -> bool {
     let limit = GROWTH_LIMIT.load(Relaxed);
-    limit > 0 && memory::used_part() > 1.0 + limit as f64 / 100.0
+    limit > 0 && memory::used_ratio() > 1.0 + limit as f64 / 100.0
 }
 
 /// Reads the arguments of `loadmodule`, `growth-limit <percent>`, and registers
@@ -75,10 +75,10 @@ fn read_arguments(args: &[RedisString]) -> Result<i64, String> {
             })
         }
         _ => {
-            let words = args
+            let texts = args
                 .iter()
                 .map(|word| String::from_utf8_lossy(word.as_slice()));
-            let found = words.collect::<Vec<_>>().join(" ");
+            let found = texts.collect::<Vec<_>>().join(" ");
             Err(format!(
                 "its one argument is '{name} <percent>', found {found:?}"
             ))

@@ -1,4 +1,4 @@
-//! The server, for the length of one call of a command.
+//! The context of a call of a command.
 
 use std::marker::PhantomData;
 use std::ptr::{self, NonNull};
@@ -7,9 +7,10 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use redis_module::raw::RedisModuleCtx;
 
 use super::api::api;
-use super::arg::Text;
+use super::arg::OwnedString;
 
-/// What a command asks and tells; see `key`, `call` and `wait` for what it can.
+/// The server, for the length of a call. Its methods stand beside what they are
+/// about: `call`, `keyspace`, `blocking`, `reply` and `error`.
 pub(crate) struct Ctx<'a> {
     pub(super) raw: *mut RedisModuleCtx,
     call: PhantomData<&'a RedisModuleCtx>,
@@ -32,21 +33,21 @@ impl Ctx<'_> {
         unsafe { api!(RedisModule_Milliseconds()) }
     }
 
-    /// The server's clock as text: seconds since 1970, with microseconds.
-    pub(crate) fn clock(&self) -> Text {
+    /// The clock as text: seconds since 1970, with microseconds.
+    pub(crate) fn clock(&self) -> OwnedString {
         let now = SystemTime::now()
             .duration_since(UNIX_EPOCH)
             .unwrap_or_default();
         let text = format!("{}.{:06}", now.as_secs(), now.subsec_micros());
-        // SAFETY: the text is copied, into a string that is the module's to
-        // free; the server makes one or ends.
+        // SAFETY: the text is copied into a string that is the module's to free;
+        // the server makes one or aborts.
         unsafe {
             let string = api!(RedisModule_CreateString(
                 ptr::null_mut(),
                 text.as_ptr().cast(),
                 text.len()
             ));
-            Text::new(NonNull::new_unchecked(string))
+            OwnedString::new(NonNull::new_unchecked(string))
         }
     }
 }

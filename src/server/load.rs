@@ -1,11 +1,23 @@
-//! Loading: what the module needs of a server, and the line it writes.
+//! Loading: what the module needs of a server, and the line it logs.
 
-use std::ffi::{CStr, CString, c_int};
+use std::ffi::{CStr, c_int};
 
-use redis_module::{Context, RedisString, Status, raw};
+use redis_module::raw::{self, RedisModuleCtx};
+use redis_module::{Context, RedisString, Status};
 
 use super::api::{self, api};
-use super::{Ctx, Registration, command, config, key, memory, options, stats, unload, words};
+use super::command::{self, Registration};
+use super::config;
+use super::ctx::Ctx;
+use super::info;
+use super::key;
+use super::keyspace;
+use super::log;
+use super::memory;
+use super::options;
+use super::shared_strings;
+use super::stats;
+use super::unload;
 
 /// The crate's version as `MODULE LIST` shows it: 1.2.3 is 10203.
 pub(crate) const VERSION: c_int = match version() {
@@ -40,33 +52,29 @@ const fn version() -> Option<c_int> {
 }
 const _: () = assert!(VERSION > 0, "a part of the crate's version is 100 or more");
 
-/// Registers the commands, or says in one line why not.
+/// Registers the commands, or logs in one line why not.
 pub(crate) fn load(context: &Context, args: &[RedisString], commands: &[Registration]) -> Status {
-    match try_load(context, args, commands) {
-        Ok(found) => {
-            log(
-                context,
-                c"notice",
-                &format!("wurk {} loaded: {found}", env!("CARGO_PKG_VERSION")),
-            );
+    let ctx = context.ctx.cast();
+    let version = env!("CARGO_PKG_VERSION");
+    match try_load(ctx, args, commands) {
+        Ok(()) => {
+            let line = format!("wurk {version} loaded: {}", summary(ctx));
+            log::write(ctx, log::NOTICE, &line);
             Status::Ok
         }
         Err(why) => {
-            log(
-                context,
-                c"warning",
-                &format!("wurk {} not loaded: {why}", env!("CARGO_PKG_VERSION")),
-            );
+            let line = format!("wurk {version} not loaded: {why}");
+            log::write(ctx, log::WARNING, &line);
             Status::Err
         }
     }
 }
 
 fn try_load(
-    context: &Context,
+    ctx: *mut RedisModuleCtx,
     args: &[RedisString],
     commands: &[Registration],
-) -> Result<String, String> {
+) -> Result<(), String> {
     let missing: Vec<_> = api::missing().collect();
     if !missing.is_empty() {
         return Err(format!(
@@ -74,32 +82,27 @@ fn try_load(
             missing.join(", ")
         ));
     }
-    let ctx = context.ctx.cast();
     options::declare(ctx);
-    words::make();
+    shared_strings::create();
     check_commands(ctx)?;
-    key::follow_the_server(ctx);
+    key::choose_peek_mode();
+    keyspace::follow_server(ctx);
     config::register(ctx, args)?;
     // SAFETY: the context is the module's own, the function one that stays.
-    unsafe {
-        api!(RedisModule_RegisterInfoFunc(
-            context.ctx.cast(),
-            Some(stats::info)
-        ))
-    };
+    unsafe { api!(RedisModule_RegisterInfoFunc(ctx, Some(stats::info))) };
     for registration in commands {
-        command::register(context.ctx.cast(), registration)
+        command::create(ctx, registration)
             .map_err(|why| format!("the server refused {}: {why}", registration.name()))?;
     }
     // Last: nothing may call a module that has not been loaded.
-    if !memory::follow(ctx) || !unload::follow_first_command(ctx) {
-        return Err("the server does not tell of what happens in it".into());
+    if !memory::follow_maxmemory(ctx) || !unload::follow_first_command(ctx) {
+        return Err("cannot subscribe to server events".into());
     }
-    Ok(found(context))
+    Ok(())
 }
 
-/// The commands of the server's own that are called, or sent on to replicas and
-/// the AOF: what is sent on under a name that is unknown there is lost.
+/// The commands of the server that are called or replicated: what is replicated
+/// under a name that the server does not know is lost.
 const COMMANDS: [&CStr; 9] = [
     c"HSET",
     c"LMOVE",
@@ -115,66 +118,25 @@ const COMMANDS: [&CStr; 9] = [
 fn check_commands(ctx: *mut raw::RedisModuleCtx) -> Result<(), String> {
     // SAFETY: the context is the module's own, valid until loading is over.
     let ctx = unsafe { Ctx::new(ctx) };
-    match COMMANDS.into_iter().find(|command| !ctx.knows(command)) {
+    match COMMANDS
+        .into_iter()
+        .find(|command| !ctx.command_exists(command))
+    {
         None => Ok(()),
         Some(command) => Err(format!(
-            "it needs {}, which this server does not know: see 'rename-command' in its configuration",
+            "required command {} is unavailable (renamed or disabled): see 'rename-command' in the configuration",
             command.to_string_lossy()
         )),
     }
 }
 
-/// What kind of server this is, and how it stands to memory.
-fn found(context: &Context) -> String {
-    let server = ["valkey_version", "redict_version", "redis_version"]
-        .into_iter()
-        .find_map(|field| {
-            let name = field.split('_').next().unwrap_or(field);
-            Some(format!(
-                "{name} {}",
-                server_info(context.ctx.cast(), c"server", field)?
-            ))
-        })
-        .unwrap_or_else(|| "a server that does not say its version".into());
-    let maxmemory = server_info(context.ctx.cast(), c"memory", "maxmemory").unwrap_or_default();
-    let policy = server_info(context.ctx.cast(), c"memory", "maxmemory_policy").unwrap_or_default();
+/// The server, its memory limit, and what it lacks.
+fn summary(ctx: *mut RedisModuleCtx) -> String {
+    let server = info::name_and_version(ctx).unwrap_or_else(|| "unknown server".into());
+    let maxmemory = info::field(ctx, c"memory", "maxmemory").unwrap_or_default();
+    let policy = info::field(ctx, c"memory", "maxmemory_policy").unwrap_or_default();
     // SAFETY: the pointer is written once, before `load` runs.
     let categories = unsafe { { raw::RedisModule_SetCommandACLCategories }.is_some() };
     let categories = if categories { "set" } else { "not before 7.2" };
     format!("{server}, maxmemory {maxmemory} {policy}, ACL categories {categories}")
-}
-
-/// A field of `INFO`.
-pub(super) fn server_info(
-    ctx: *mut raw::RedisModuleCtx,
-    section: &CStr,
-    field: &str,
-) -> Option<String> {
-    let field = CString::new(field).ok()?;
-    // SAFETY: the info is freed once, after the field has been copied.
-    unsafe {
-        let info = api!(RedisModule_GetServerInfo(ctx, section.as_ptr()));
-        let value = api!(RedisModule_ServerInfoGetFieldC(info, field.as_ptr()));
-        let text = (!value.is_null()).then(|| CStr::from_ptr(value).to_string_lossy().into_owned());
-        api!(RedisModule_FreeServerInfo(ctx, info));
-        text
-    }
-}
-
-/// One line in the server's log.
-pub(super) fn log(context: &Context, level: &CStr, line: &str) {
-    // A NUL would end the line early, a percent sign is the server's own.
-    let line = CString::new(line.replace('\0', "\\0")).unwrap_or_default();
-    // SAFETY: a null pointer is checked, since this runs before all else is.
-    // `%s` takes the one text behind it.
-    unsafe {
-        if let Some(log) = raw::RedisModule_Log {
-            log(
-                context.ctx.cast(),
-                level.as_ptr(),
-                c"%s".as_ptr(),
-                line.as_ptr(),
-            );
-        }
-    }
 }

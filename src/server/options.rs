@@ -9,7 +9,7 @@ use std::ffi::c_int;
 use redis_module::raw::{self, RedisModuleCtx};
 
 use super::api::api;
-use super::load;
+use super::info;
 
 /// Opening a key for writing does not mark it as modified: most are opened to be
 /// looked at, and a write signals by itself. 6.0 and later.
@@ -51,7 +51,7 @@ pub(super) fn declare(ctx: *mut RedisModuleCtx) {
     // SAFETY: the pointer is written once, before `load` runs; it is null on a
     // server that cannot say which options it knows.
     let known = unsafe { raw::RedisModule_GetModuleOptionsAll.map_or(0, |all| all()) };
-    let options = if load::server_info(ctx, c"server", "valkey_version").is_some() {
+    let options = if info::is_valkey(ctx) {
         EVERYWHERE | VALKEY & known
     } else {
         EVERYWHERE

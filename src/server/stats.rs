@@ -1,4 +1,4 @@
-//! What the module has done since it was loaded: `INFO wurk`.
+//! Counters since the module was loaded: `INFO wurk`.
 
 use std::ffi::{CStr, c_int};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -6,10 +6,11 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use redis_module::raw::{self, RedisModuleInfoCtx};
 
 use super::api::api;
+use super::error::Result;
 use super::memory;
-use super::outcome::{Answer, Outcome};
+use super::reply::Reply;
 
-/// A number that only grows, but for how many wait.
+/// A counter, or the gauge of waiting clients.
 pub(crate) struct Counter(AtomicU64);
 
 impl Counter {
@@ -17,7 +18,7 @@ impl Counter {
         Self(AtomicU64::new(0))
     }
 
-    /// The server calls the module from one thread: no need to lock the bus.
+    /// The server calls the module from one thread: no read-modify-write is needed.
     pub(super) fn add(&self, amount: u64) {
         self.0.store(self.get().wrapping_add(amount), Relaxed);
     }
@@ -48,35 +49,35 @@ macro_rules! counters {
 counters! {
     /// Claims that moved a job.
     CLAIMS = c"claims"
-    /// Claims that found every queue empty, or whose time ran out.
+    /// Claims that found every queue empty, or timed out.
     CLAIMS_EMPTY = c"claims_empty"
-    /// Jobs that were given back.
+    /// Jobs that were requeued.
     REQUEUES = c"requeues"
     /// Jobs that had left the private list.
     REQUEUES_MISSED = c"requeues_missed"
-    /// Locks that were taken.
+    /// Locks that were acquired.
     LOCKS = c"locks"
-    /// Locks that somebody held.
+    /// Locks that were held.
     LOCKS_HELD = c"locks_held"
     /// Members added to sorted sets, and scores updated.
     ZADDS = c"zadds"
-    /// Calls that were served while the server was full: the ones rescued.
+    /// Calls that were served while the server was full.
     CALLS_AT_MAXMEMORY = c"calls_at_maxmemory"
     /// Calls that the growth limit refused.
     GROWTH_REFUSED = c"growth_refused"
-    /// Clients that wait for a job now.
+    /// Clients that are blocked now.
     WAITING_CLIENTS = c"waiting_clients"
-    /// The most that was in use beyond maxmemory at any call.
+    /// The most memory used beyond maxmemory at any call.
     BYTES_PAST_MAXMEMORY_PEAK = c"bytes_past_maxmemory_peak"
 }
 
-/// Counts a call: the first of `counts` where it did something, the other where
-/// there was nothing to do. A refusal is neither.
-pub(super) fn count(counts: &[&Counter; 2], outcome: &Outcome) {
+/// Counts a call: the first of `counts` if it did something, the other if there
+/// was nothing to do. An error is neither.
+pub(super) fn count(counts: &[&Counter; 2], result: &Result<Reply>) {
     let [done, nothing] = counts;
-    match outcome {
-        Ok(Answer::Waiting) | Err(_) => return,
-        Ok(Answer::Nil | Answer::Integer(0)) => nothing.add(1),
+    match result {
+        Ok(Reply::Blocked) | Err(_) => return,
+        Ok(Reply::Nil | Reply::Integer(0)) => nothing.add(1),
         Ok(_) => done.add(1),
     }
     if let Some(past) = memory::past_maxmemory() {
@@ -85,14 +86,14 @@ pub(super) fn count(counts: &[&Counter; 2], outcome: &Outcome) {
     }
 }
 
-/// What the server calls for `INFO`, and in a crash report.
+/// Called for `INFO`, and in a crash report.
 pub(super) unsafe extern "C" fn info(ctx: *mut RedisModuleInfoCtx, for_crash_report: c_int) {
     // SAFETY: the server calls this with a valid context; the names end in NUL
     // and are copied.
     unsafe {
         if api!(RedisModule_InfoAddSection(ctx, c"stats".as_ptr())) != raw::REDISMODULE_OK as c_int
         {
-            return; // Nobody asked for it.
+            return; // Another section is asked for.
         }
         for (field, counter) in FIELDS {
             api!(RedisModule_InfoAddFieldULongLong(
@@ -101,7 +102,7 @@ pub(super) unsafe extern "C" fn info(ctx: *mut RedisModuleInfoCtx, for_crash_rep
                 counter.get()
             ));
         }
-        // After a crash nothing is asked that is not at hand.
+        // After a crash nothing is asked of the server.
         if for_crash_report == 0 {
             let past = memory::past_maxmemory().unwrap_or(0);
             api!(RedisModule_InfoAddFieldULongLong(

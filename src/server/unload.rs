@@ -1,4 +1,4 @@
-//! Unloading, which is refused.
+//! Why the module cannot be unloaded.
 
 use std::ffi::{c_int, c_void};
 use std::ptr;
@@ -7,39 +7,39 @@ use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering::Relaxed};
 use redis_module::{Context, Status, raw};
 
 use super::api::api;
-use super::load;
+use super::log;
 
-/// `MODULE UNLOAD` brings a server down that has a client with one of the
-/// commands queued, or a user whose rights name one: there is no unloading.
+/// Refuses `MODULE UNLOAD`, which would crash a server that has a client with one
+/// of the commands queued in `MULTI`, or a user whose ACL names one.
 ///
-/// But for the server's own, within `MODULE LOADEX`, of a module that it has
-/// loaded and does not like the options of: from 8.0 on it ends where that is
-/// refused.
+/// Exception: a server unloads a module during `MODULE LOADEX` if its options are
+/// invalid, and from 8.0 on aborts if that is refused.
 pub(crate) fn refuse_to_unload(context: &Context) -> Status {
     if !LOADED.load(Relaxed) {
         return Status::Ok;
     }
-    load::log(
-        context,
-        c"warning",
+    log::write(
+        context.ctx.cast(),
+        log::WARNING,
         "wurk cannot be unloaded while the server runs: take it out of the configuration and restart",
     );
     Status::Err
 }
 
-/// Loading is over: a client has sent a command since.
+/// Whether loading is over: a client has sent a command since.
 static LOADED: AtomicBool = AtomicBool::new(false);
 
-/// What takes note of the first command, until it has.
+/// The filter that sees the first command, until then.
 static FILTER: AtomicPtr<raw::RedisModuleCommandFilter> = AtomicPtr::new(ptr::null_mut());
 
-/// Takes note of the first command after loading. A filter sees each before it
-/// runs; the server's first round takes it away again, so that none pays for it.
+/// Notes the first command after loading, by a filter. The server's first cron
+/// loop removes it, so that no command pays for it. `false` if the server allows
+/// neither.
 pub(super) fn follow_first_command(ctx: *mut raw::RedisModuleCtx) -> bool {
     unsafe extern "C" fn command(_: *mut raw::RedisModuleCommandFilterCtx) {
         LOADED.store(true, Relaxed);
     }
-    unsafe extern "C" fn round(
+    unsafe extern "C" fn cron_loop(
         ctx: *mut raw::RedisModuleCtx,
         _: raw::RedisModuleEvent,
         _: u64,
@@ -49,7 +49,7 @@ pub(super) fn follow_first_command(ctx: *mut raw::RedisModuleCtx) -> bool {
         let filter = FILTER.swap(ptr::null_mut(), Relaxed);
         if !filter.is_null() {
             // SAFETY: the module's own context and filter, and no command is
-            // being filtered in a round of the server.
+            // being filtered in a cron loop.
             unsafe { api!(RedisModule_UnregisterCommandFilter(ctx, filter)) };
         }
     }
@@ -62,7 +62,11 @@ pub(super) fn follow_first_command(ctx: *mut raw::RedisModuleCtx) -> bool {
     unsafe {
         let filter = api!(RedisModule_RegisterCommandFilter(ctx, Some(command), 0));
         FILTER.store(filter, Relaxed);
-        let status = api!(RedisModule_SubscribeToServerEvent(ctx, event, Some(round)));
+        let status = api!(RedisModule_SubscribeToServerEvent(
+            ctx,
+            event,
+            Some(cron_loop)
+        ));
         !filter.is_null() && status == raw::REDISMODULE_OK as c_int
     }
 }

@@ -245,7 +245,7 @@ pub fn a_renamed_command_is_missed(binary: &Binary) {
         let log = options
             .try_start(folder)
             .expect_err("a command that is missing");
-        let expected = format!("not loaded: it needs {name}, which this server does not know");
+        let expected = format!("not loaded: required command {name} is unavailable");
         assert!(log.contains(&expected), "{log}");
     }
 }

@@ -1,9 +1,10 @@
-//! Clients that wait for a list to be pushed to.
+//! Clients that are blocked until a key is created.
 //!
-//! The server keeps who waits for which key, and the arguments of their calls:
-//! a waiting client costs the module no memory of its own. When a push has
-//! created a list, and all that the pushing command did is done, it calls
-//! [`Waits::woken`] for those who wait for it, first come, first served.
+//! The server keeps which client waits for which key, and the arguments of its
+//! call: a blocked client costs the module no memory of its own. When a key has
+//! been created, and the command that did it is done, the server calls
+//! [`BlockingCommand::on_key_ready`] for the clients that wait for it, in the
+//! order in which they came.
 
 use std::ffi::{c_int, c_void};
 use std::ptr::{self, NonNull};
@@ -11,26 +12,33 @@ use std::ptr::{self, NonNull};
 use redis_module::raw::{self, RedisModuleCtx, RedisModuleString};
 
 use super::api::api;
-use super::{Answer, Arg, Command, Ctx, Outcome, stats};
+use super::arg::Arg;
+use super::command::Command;
+use super::ctx::Ctx;
+use super::error::Result;
+use super::reply::Reply;
+use super::stats;
 
-/// A command whose client may wait.
-pub(crate) trait Waits: Command {
-    /// A key that the client waits for holds something now. `None`: nothing for
-    /// this client, which waits on. The server will not ask again before the
-    /// key is created anew, so `None` is wrong while there is a job for it.
-    fn woken(ctx: &Ctx, args: &[Arg]) -> Option<Outcome>;
+/// A command whose client may be blocked.
+pub(crate) trait BlockingCommand: Command {
+    /// The call, made again when a key that the client waits for has been created.
+    /// `None` if there is nothing for this client, which stays blocked. The server
+    /// does not call again before the key is created anew, so `None` is wrong
+    /// while there is a job for it.
+    fn on_key_ready(ctx: &Ctx, args: &[Arg]) -> Option<Result<Reply>>;
 }
 
 impl Ctx<'_> {
-    /// Whether this call may wait: none does inside `MULTI` or a script.
-    pub(crate) fn may_wait(&self) -> bool {
+    /// Whether the client of this call may be blocked: never inside `MULTI` or a
+    /// script.
+    pub(crate) fn can_block(&self) -> bool {
         let never = raw::REDISMODULE_CTX_FLAGS_MULTI
             | raw::REDISMODULE_CTX_FLAGS_LUA
             | raw::REDISMODULE_CTX_FLAGS_DENY_BLOCKING;
         !self.has_any(never)
     }
 
-    /// Whether the server is a replica now that takes no writes but its primary's.
+    /// Whether the server is a read-only replica.
     pub(crate) fn is_read_only(&self) -> bool {
         self.has_any(raw::REDISMODULE_CTX_FLAGS_READONLY)
     }
@@ -41,25 +49,26 @@ impl Ctx<'_> {
         all & flags as c_int != 0
     }
 
-    /// Lets the client wait until one of `keys` is created, for `timeout`
-    /// milliseconds, 0 being for ever.
-    pub(crate) fn wait<'k, C: Waits>(
+    /// Blocks the client until one of `keys` is created, for `timeout`
+    /// milliseconds, or indefinitely if that is 0.
+    pub(crate) fn block_on_keys<'k, C: BlockingCommand>(
         &self,
         keys: impl ExactSizeIterator<Item = Arg<'k>>,
         timeout: i64,
-    ) -> Answer {
+    ) -> Reply {
         let mut keys: Vec<_> = keys.map(Arg::pointer).collect();
         let count = c_int::try_from(keys.len()).unwrap_or(c_int::MAX);
         // SAFETY: the context is that of a call that has not replied yet; the
         // server keeps copies of the keys. The callbacks are functions of a
-        // library that is not unloaded once a command has come. The private data is a pointer that
-        // nobody follows: where there is one, its end is told.
+        // library that is not unloaded once a command has come. Nothing follows
+        // the pointer to private data: it is there to have it freed, which tells
+        // when the client is no longer blocked.
         unsafe {
             api!(RedisModule_BlockClientOnKeys(
                 self.raw,
-                Some(woken::<C>),
-                Some(timed_out::<C>),
-                Some(waits_no_more),
+                Some(reply_callback::<C>),
+                Some(timeout_callback::<C>),
+                Some(free_privdata),
                 timeout,
                 keys.as_mut_ptr(),
                 count,
@@ -67,10 +76,10 @@ impl Ctx<'_> {
             ));
         }
         stats::WAITING_CLIENTS.add(1);
-        Answer::Waiting
+        Reply::Blocked
     }
 
-    /// The key that has woken the client.
+    /// The key whose creation has woken the client.
     pub(crate) fn ready_key(&self) -> Option<Arg<'_>> {
         // SAFETY: the context is that of a woken client; the key is valid until
         // its call ends.
@@ -81,8 +90,8 @@ impl Ctx<'_> {
     }
 }
 
-/// What the server calls when a key is created that the client waits for.
-unsafe extern "C" fn woken<C: Waits>(
+/// Called when a key has been created that the client waits for.
+unsafe extern "C" fn reply_callback<C: BlockingCommand>(
     raw: *mut RedisModuleCtx,
     argv: *mut *mut RedisModuleString,
     argc: c_int,
@@ -90,29 +99,29 @@ unsafe extern "C" fn woken<C: Waits>(
     // SAFETY: the server calls this, with a context and the arguments of the
     // call that waits, valid until it returns.
     let (ctx, args) = unsafe { (Ctx::new(raw), Arg::all(argv, argc)) };
-    match C::woken(&ctx, args) {
-        Some(outcome) => {
-            stats::count(&C::COUNTS, &outcome);
-            ctx.send(&C::ABOUT, outcome);
+    match C::on_key_ready(&ctx, args) {
+        Some(result) => {
+            stats::count(&C::COUNTS, &result);
+            ctx.send(C::INFO.name, result);
             raw::REDISMODULE_OK as c_int
         }
         None => raw::REDISMODULE_ERR as c_int,
     }
 }
 
-/// What the server calls when the time is up, and for `CLIENT UNBLOCK`.
-unsafe extern "C" fn timed_out<C: Waits>(
+/// Called at the timeout, and for `CLIENT UNBLOCK`.
+unsafe extern "C" fn timeout_callback<C: BlockingCommand>(
     raw: *mut RedisModuleCtx,
     _argv: *mut *mut RedisModuleString,
     _argc: c_int,
 ) -> c_int {
-    stats::count(&C::COUNTS, &Ok(Answer::Nil));
+    stats::count(&C::COUNTS, &Ok(Reply::Nil));
     // The nil of `BLMOVE`, which in RESP2 is that of an array.
     // SAFETY: the server calls this with a valid context.
     unsafe { api!(RedisModule_ReplyWithNullArray(raw)) }
 }
 
-/// What the server calls when a client waits no more, whatever the reason.
-unsafe extern "C" fn waits_no_more(_: *mut RedisModuleCtx, _: *mut c_void) {
+/// Called when a client is no longer blocked, for whatever reason.
+unsafe extern "C" fn free_privdata(_: *mut RedisModuleCtx, _: *mut c_void) {
     stats::WAITING_CLIENTS.subtract(1);
 }
