@@ -49,6 +49,7 @@ mod cluster;
 mod connections;
 /// What the doctor says of servers that are well, and of others.
 mod doctor;
+mod doctor_states;
 /// A server that is replaced by one without the module, in the middle.
 mod failover;
 /// A server that is killed, workers that die, and the order of jobs.
@@ -171,6 +172,9 @@ const EVERYWHERE: &[(&str, Test)] = &[
         languages::ruby_calls_take_every_road,
     ),
     ("doctor", doctor::tells_what_it_found),
+    ("doctor_misconf", doctor_states::after_a_failed_write),
+    ("doctor_alone", doctor_states::without_the_others),
+    ("doctor_busy", doctor_states::while_it_serves_nobody),
     ("connections_async", connections::asynchronous),
     ("connections_manager", connections::managed),
     ("connections_tls", connections::over_tls),

@@ -3,7 +3,9 @@
 //!
 //! | room | what is in it |
 //! | --- | --- |
+//! | `connect` | the way to the server |
 //! | `ask` | the questions, none of which writes |
+//! | `rights` | those about the module's commands |
 //! | `inside` | those about what scripts call |
 //! | `judge` | what the answers mean |
 //!
@@ -11,14 +13,17 @@
 //! server does not answer or not this user, 64 where it was not called as it should be.
 
 mod ask;
+mod connect;
 mod inside;
 mod judge;
+mod rights;
 
 use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::Parser;
 use comfy_table::{Table, presets};
+use connect::Server;
 use judge::{Finding, Level};
 
 /// Asks a server whether its workers will get their jobs when it is full.
@@ -43,8 +48,15 @@ fn main() -> ExitCode {
             return ExitCode::from(if error.use_stderr() { 64 } else { 0 });
         }
     };
+    let server = match Server::new(&arguments.url) {
+        Ok(server) => server,
+        Err(error) => {
+            eprintln!("wurk-doctor: {error}");
+            return ExitCode::from(64);
+        }
+    };
     let timeout = Duration::from_secs(arguments.timeout.max(1));
-    let answers = match ask::all(&arguments.url, timeout) {
+    let answers = match ask::all(&server, timeout) {
         Ok(answers) => answers,
         Err(error) => {
             if arguments.json {
@@ -52,6 +64,8 @@ fn main() -> ExitCode {
                     "{}",
                     serde_json::json!({ "error": error.to_string(), "findings": [] })
                 );
+            } else if error.code().is_some() {
+                eprintln!("refused: {error}");
             } else {
                 eprintln!("no answer: {error}");
             }
