@@ -49,6 +49,7 @@ mod cluster;
 mod connections;
 /// What the doctor says of servers that are well, and of others.
 mod doctor;
+mod doctor_replica;
 mod doctor_states;
 /// A server that is replaced by one without the module, in the middle.
 mod failover;
@@ -175,6 +176,10 @@ const EVERYWHERE: &[(&str, Test)] = &[
     ("doctor_misconf", doctor_states::after_a_failed_write),
     ("doctor_alone", doctor_states::without_the_others),
     ("doctor_busy", doctor_states::while_it_serves_nobody),
+    (
+        "doctor_replica",
+        doctor_replica::that_is_full_diverges_unless_it_ignores_that,
+    ),
     ("connections_async", connections::asynchronous),
     ("connections_manager", connections::managed),
     ("connections_tls", connections::over_tls),

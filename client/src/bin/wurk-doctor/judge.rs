@@ -89,6 +89,7 @@ pub(crate) fn all(answers: &Answers) -> Vec<Finding> {
         access::rights(answers),
         replication::replication(answers),
     ]);
+    findings.extend(replication::refused(answers));
     findings.extend([persistence::snapshots(answers), persistence::aof(answers)]);
     findings
 }

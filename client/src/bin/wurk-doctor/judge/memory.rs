@@ -45,7 +45,7 @@ pub(super) fn policy(answers: &Answers) -> Finding {
 
 /// How much of maxmemory is in use, as the server counts when it refuses: without
 /// what waits for replicas and for the AOF. Nothing where there is no limit.
-fn fullness(answers: &Answers) -> Option<f64> {
+pub(super) fn fullness(answers: &Answers) -> Option<f64> {
     let most = number(answers, "maxmemory").filter(|most| *most > 0.0)?;
     Some(counted(answers)? / most)
 }

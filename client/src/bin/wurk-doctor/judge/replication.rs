@@ -1,6 +1,7 @@
 //! Replicas, seen from either side.
 
-use super::{Finding, Level, config, finding, info, unseen};
+use super::memory::fullness;
+use super::{Finding, Level, config, finding, info, number, unseen};
 use crate::ask::Answers;
 
 pub(super) fn replication(answers: &Answers) -> Finding {
@@ -8,13 +9,7 @@ pub(super) fn replication(answers: &Answers) -> Finding {
         return unseen(answers, "replication", "INFO replication");
     };
     if role == "slave" {
-        return finding(
-            "replication",
-            Level::Mend,
-            "a replica",
-            "it takes no writes, so nobody can claim here",
-            "give workers the primary's address",
-        );
+        return replica(answers);
     }
     let replicas = info(answers, "connected_slaves").unwrap_or("0");
     let found = format!("a primary, replicas: {replicas}");
@@ -27,15 +22,65 @@ pub(super) fn replication(answers: &Answers) -> Finding {
                 Level::Mend
             },
             format!("{found}, replica-ignore-maxmemory no"),
-            "as a replica this server would throw keys away by itself; replicas may be set alike",
+            "a replica that is set so and full drops what it is sent, LMOVE too, and diverges",
             "CONFIG SET replica-ignore-maxmemory yes, here and there",
         ),
-        _ => finding(
+        _ if replicas == "0" => finding(
             "replication",
             Level::Fine,
             found,
             "replicas need no module, until one of them is promoted",
             "",
         ),
+        _ => finding(
+            "replication",
+            Level::Fine,
+            found,
+            "they need no module, until one is promoted, but replica-ignore-maxmemory yes, \
+             which is not seen from here",
+            "ask at each of them too",
+        ),
     }
+}
+
+fn replica(answers: &Answers) -> Finding {
+    if config(answers, "replica-ignore-maxmemory") != Some(Some("no")) {
+        return finding(
+            "replication",
+            Level::Mend,
+            "a replica",
+            "it takes no writes, so nobody can claim here",
+            "give workers the primary's address",
+        );
+    }
+    let (state, means) = match fullness(answers) {
+        Some(part) if part >= 1.0 => (
+            "and full",
+            "it drops what its primary sends it now, LMOVE too, and diverges",
+        ),
+        _ => (
+            "not full yet",
+            "when it is full it drops what its primary sends it, LMOVE too, and diverges",
+        ),
+    };
+    finding(
+        "replication",
+        Level::Mend,
+        format!("a replica, replica-ignore-maxmemory no, {state}"),
+        means,
+        "CONFIG SET replica-ignore-maxmemory yes, then a full resynchronization",
+    )
+}
+
+/// Commands of its primary that this server has refused as a replica, which is
+/// what `INFO` calls unexpected: from the first of them on it holds other data.
+pub(super) fn refused(answers: &Answers) -> Option<Finding> {
+    let refused = number(answers, "unexpected_error_replies").filter(|refused| *refused > 0.0)?;
+    Some(finding(
+        "divergence",
+        Level::Mend,
+        format!("{refused} commands of its primary, or of its AOF, ended in an error"),
+        "it does not hold the data that its primary had",
+        "see its log; a full resynchronization, then CONFIG RESETSTAT",
+    ))
 }
