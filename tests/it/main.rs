@@ -50,6 +50,7 @@ mod connections;
 /// What the doctor says of servers that are well, and of others.
 mod doctor;
 mod doctor_replica;
+mod doctor_restart;
 mod doctor_states;
 /// A server that is replaced by one without the module, in the middle.
 mod failover;
@@ -129,6 +130,10 @@ const WITH_MODULE: &[(&str, Test)] = &[
     ("operator_brake", operator::a_brake_holds_what_grows),
     ("operator_arguments", operator::a_bad_argument_is_refused),
     ("operator_crash", operator::a_crash_report_tells_too),
+    (
+        "doctor_restart",
+        doctor_restart::survives_a_rewrite_in_one_way,
+    ),
     ("inside", inside::are_served_on_a_full_server),
     ("readme", readme::shows_what_happens),
     ("bclaim_claims", bclaim::with_a_job_is_a_claim),

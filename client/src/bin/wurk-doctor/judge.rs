@@ -84,6 +84,7 @@ pub(crate) fn all(answers: &Answers) -> Vec<Finding> {
         memory::growth(answers),
         module::loading(answers),
     ];
+    findings.extend(module::restart(answers));
     findings.extend([
         access::scripts(answers),
         access::rights(answers),

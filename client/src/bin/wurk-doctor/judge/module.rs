@@ -1,6 +1,8 @@
 //! The server and its module: what is loaded, how, and which way a client takes.
 
-use super::{Finding, Level, claim_right, config, finding, has_flags, name_and_version, unseen};
+use super::{
+    Finding, Level, claim_right, config, finding, has_flags, info, name_and_version, unseen,
+};
 use crate::ask::{Answers, Writes};
 use crate::rights::Right;
 
@@ -127,4 +129,33 @@ pub(super) fn loading(answers: &Answers) -> Finding {
             "enable-module-command no, once all is loaded",
         ),
     }
+}
+
+/// Whether the server starts again: a configuration that names the module twice,
+/// as `CONFIG REWRITE` makes it of an included line or one on the command line,
+/// ends it at its start. No client can see where the line stands.
+pub(super) fn restart(answers: &Answers) -> Option<Finding> {
+    let loaded = answers.module.is_some_and(|version| version > 0)
+        || matches!(claim_right(answers), Some(Right::Yes | Right::No));
+    if !loaded {
+        return None;
+    }
+    Some(match info(answers, "config_file") {
+        None => unseen(answers, "restart", "INFO server"),
+        Some("") => finding(
+            "restart",
+            Level::Fine,
+            "no configuration file",
+            "the module is there again only where the command line loads it",
+            "a configuration file with a loadmodule line, for MODULE LOAD does not last",
+        ),
+        Some(file) => finding(
+            "restart",
+            Level::Fine,
+            file,
+            "after CONFIG REWRITE, which Sentinel sends too, the server starts only if loadmodule \
+             stands in this file: not in an included one, not on the command line",
+            &format!("grep -i '^ *loadmodule' '{file}'"),
+        ),
+    })
 }
