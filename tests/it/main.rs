@@ -52,6 +52,7 @@ mod doctor;
 mod doctor_replica;
 mod doctor_restart;
 mod doctor_states;
+mod doctor_tls;
 /// A server that is replaced by one without the module, in the middle.
 mod failover;
 /// A server that is killed, workers that die, and the order of jobs.
@@ -185,6 +186,7 @@ const EVERYWHERE: &[(&str, Test)] = &[
         "doctor_replica",
         doctor_replica::that_is_full_diverges_unless_it_ignores_that,
     ),
+    ("doctor_tls", doctor_tls::asks_over_tls),
     ("connections_async", connections::asynchronous),
     ("connections_manager", connections::managed),
     ("connections_tls", connections::over_tls),

@@ -3,7 +3,7 @@
 //!
 //! | room | what is in it |
 //! | --- | --- |
-//! | `connect` | the way to the server |
+//! | `connect` | the way to the server, and what TLS needs |
 //! | `ask` | the questions, none of which writes |
 //! | `rights` | those about the module's commands |
 //! | `inside` | those about what scripts call |
@@ -23,14 +23,14 @@ use std::time::Duration;
 
 use clap::Parser;
 use comfy_table::{Table, presets};
-use connect::Server;
+use connect::{Server, Tls};
 use judge::{Finding, Level};
 
 /// Asks a server whether its workers will get their jobs when it is full.
 #[derive(Parser)]
 #[command(name = "wurk-doctor", version)]
 struct Arguments {
-    /// The server, e.g. redis://user:password@host:6379/0
+    /// The server, e.g. redis://user:password@host:6379/0, rediss://... for TLS
     url: String,
     /// The findings as JSON
     #[arg(long)]
@@ -38,6 +38,8 @@ struct Arguments {
     /// How long the server may take to answer, in seconds
     #[arg(long, default_value_t = 5)]
     timeout: u64,
+    #[command(flatten)]
+    tls: Tls,
 }
 
 fn main() -> ExitCode {
@@ -48,7 +50,7 @@ fn main() -> ExitCode {
             return ExitCode::from(if error.use_stderr() { 64 } else { 0 });
         }
     };
-    let server = match Server::new(&arguments.url) {
+    let server = match Server::new(&arguments.url, &arguments.tls) {
         Ok(server) => server,
         Err(error) => {
             eprintln!("wurk-doctor: {error}");
