@@ -49,6 +49,7 @@ mod cluster;
 mod connections;
 /// What the doctor says of servers that are well, and of others.
 mod doctor;
+mod doctor_alarms;
 mod doctor_replica;
 mod doctor_restart;
 mod doctor_states;
@@ -187,6 +188,7 @@ const EVERYWHERE: &[(&str, Test)] = &[
         doctor_replica::that_is_full_diverges_unless_it_ignores_that,
     ),
     ("doctor_tls", doctor_tls::asks_over_tls),
+    ("doctor_alarms", doctor_alarms::name_what_info_has),
     ("connections_async", connections::asynchronous),
     ("connections_manager", connections::managed),
     ("connections_tls", connections::over_tls),
