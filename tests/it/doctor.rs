@@ -1,3 +1,4 @@
+use std::io::Write;
 use std::path::PathBuf;
 use std::process::{Command, Output};
 
@@ -219,4 +220,20 @@ pub fn says_that_nobody_answers() {
     );
     assert_eq!(output.status.code(), Some(2));
     assert!(String::from_utf8_lossy(&output.stdout).contains("\"error\""));
+    // One that turns away whom it does not know.
+    let closed = std::net::TcpListener::bind(("127.0.0.1", 0)).expect("a port");
+    let port = closed.local_addr().expect("its number").port();
+    std::thread::spawn(move || {
+        for stream in closed.incoming() {
+            let said = b"-DENIED Redis is running in protected mode because ...\r\n";
+            let _ = stream.and_then(|mut stream| stream.write_all(said));
+        }
+    });
+    let output = ask(&format!("redis://127.0.0.1:{port}/"), &[]);
+    assert_eq!(output.status.code(), Some(2));
+    let text = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(
+        text.starts_with("refused: ") && text.contains("protected mode"),
+        "{text}"
+    );
 }

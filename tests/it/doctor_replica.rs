@@ -1,5 +1,7 @@
 //! A replica that minds its own maxmemory, and what the doctor says on either side.
 
+use std::process::Command;
+
 use wurk_testkit::{Binary, Options};
 
 use crate::doctor::diagnose;
@@ -80,4 +82,39 @@ pub fn that_is_full_diverges_unless_it_ignores_that(binary: &Binary) {
             1
         )
     );
+}
+
+/// What waits for a replica that does not read is in use, but a server is not full
+/// of it.
+pub fn that_reads_nothing_fills_no_primary(binary: &Binary) {
+    let primary = Options::new(binary)
+        .port()
+        .set("maxmemory", &["1gb"])
+        .set("maxmemory-policy", &["noeviction"])
+        .set("repl-diskless-sync-delay", &["0"])
+        .start();
+    let replica = Options::new(binary)
+        .set("replicaof", &["127.0.0.1", &primary.port.to_string()])
+        .start();
+    in_step(&mut replica.connect());
+    let signal = |name: &str| {
+        let pid = replica.id().to_string();
+        let done = Command::new("kill").args([name, &pid]).status();
+        assert!(done.expect("kill").success());
+    };
+    signal("-STOP");
+    let mut con = primary.connect();
+    let value = "x".repeat(1 << 20);
+    for _ in 0..50 {
+        con.call(&["SET", "big", &value]);
+    }
+    let apart = con.info("memory", "mem_not_counted_for_evict");
+    assert!(apart > 20_000_000, "{apart}");
+    let limit = con.info("memory", "used_memory") - apart / 2;
+    con.must(&format!("CONFIG SET maxmemory {limit}"));
+    con.must("RPUSH q a");
+    let (status, find) = diagnose(&format!("redis://127.0.0.1:{}/", primary.port), &[]);
+    signal("-CONT");
+    let memory = find("memory");
+    assert!(memory.starts_with("fine: ") && status == 0, "{memory}");
 }

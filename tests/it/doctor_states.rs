@@ -178,6 +178,14 @@ pub fn while_it_serves_nobody(binary: &Binary) {
     let _ = script.join().expect("the script's end");
     is_well(&server);
 
+    // It has as many clients as it takes.
+    con.must("CONFIG SET maxclients 1");
+    let find = refuses(&server, "ERR");
+    assert!(find("writes").ends_with("max number of clients reached"));
+    assert!(find("memory").starts_with("unseen: "), "{}", find("memory"));
+    con.must("CONFIG SET maxclients 1000");
+    is_well(&server);
+
     // Clients are paused.
     con.must("CLIENT PAUSE 600000 WRITE");
     let (status, find) = diagnose(&url(&server), &["--timeout", "1"]);
@@ -192,7 +200,7 @@ pub fn while_it_serves_nobody(binary: &Binary) {
     // It reads its data, and looks at its clients after every 2 MB.
     con.must("CONFIG SET rdbcompression no");
     con.must("DEBUG POPULATE 100 k 1048576");
-    con.must("CONFIG SET key-load-delay 60000");
+    con.must("CONFIG SET key-load-delay 100000");
     let mut other = server.connect();
     let reload = thread::spawn(move || other.try_call(&["DEBUG", "RELOAD"]).is_ok());
     wait_until("it is loading", || {

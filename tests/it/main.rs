@@ -187,6 +187,10 @@ const EVERYWHERE: &[(&str, Test)] = &[
         "doctor_replica",
         doctor_replica::that_is_full_diverges_unless_it_ignores_that,
     ),
+    (
+        "doctor_memory",
+        doctor_replica::that_reads_nothing_fills_no_primary,
+    ),
     ("doctor_tls", doctor_tls::asks_over_tls),
     ("doctor_alarms", doctor_alarms::name_what_info_has),
     ("connections_async", connections::asynchronous),

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
-use redis::{Connection, FromRedisValue, RedisError, RedisResult, Value};
+use redis::{Connection, FromRedisValue, RedisError, RedisResult, Value, make_extension_error};
 
 use crate::connect::Server;
 use crate::inside;
@@ -68,6 +68,35 @@ const CONFIG: [&str; 4] = [
 ];
 
 pub(crate) fn all(server: &Server, timeout: Duration) -> RedisResult<Answers> {
+    let answers = questions(server, timeout);
+    let Err(error) = &answers else {
+        return answers;
+    };
+    if !lost(error) || error.is_timeout() || error.is_connection_refusal() {
+        return answers;
+    }
+    // The connection was closed. What was written to it before is lost where
+    // something was asked at the same time.
+    match server.turned_away(timeout) {
+        Some(text) if text.contains("max number of clients") => Ok(Answers {
+            writes: Some(Writes::Refused {
+                code: "ERR".to_owned(),
+                text,
+            }),
+            not_now: ["INFO", "MODULE", "CONFIG", "EVAL", "WURK.CLAIM"]
+                .map(|name| (name, "so too".to_owned()))
+                .into(),
+            ..Answers::default()
+        }),
+        Some(text) => {
+            let (code, text) = text.split_once(' ').unwrap_or((&text, ""));
+            Err(make_extension_error(code.to_owned(), Some(text.to_owned())))
+        }
+        None => answers,
+    }
+}
+
+fn questions(server: &Server, timeout: Duration) -> RedisResult<Answers> {
     let mut answers = Answers::default();
     let mut con = server.connect(timeout)?;
     // A user may have no right to that. Whatever else is answered, a password

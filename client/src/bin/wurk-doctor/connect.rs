@@ -1,6 +1,9 @@
 //! The way to the server: its address, and what TLS needs besides.
 
 use std::fs;
+use std::io::{BufRead, BufReader};
+use std::net::{TcpStream, ToSocketAddrs};
+use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -54,6 +57,29 @@ impl Server {
         con.set_read_timeout(Some(timeout))?;
         con.set_write_timeout(Some(timeout))?;
         Ok(con)
+    }
+
+    /// The error that a server writes before it is asked anything, and closes the
+    /// connection: it has too many clients, or is in protected mode. Not over TLS.
+    pub(crate) fn turned_away(&self, timeout: Duration) -> Option<String> {
+        let mut said = String::new();
+        match self.client.get_connection_info().addr() {
+            ConnectionAddr::Tcp(host, port) => {
+                let addresses = (host.as_str(), *port).to_socket_addrs().ok()?;
+                let stream = addresses
+                    .into_iter()
+                    .find_map(|address| TcpStream::connect_timeout(&address, timeout).ok())?;
+                stream.set_read_timeout(Some(timeout)).ok()?;
+                BufReader::new(stream).read_line(&mut said).ok()?;
+            }
+            ConnectionAddr::Unix(path) => {
+                let stream = UnixStream::connect(path).ok()?;
+                stream.set_read_timeout(Some(timeout)).ok()?;
+                BufReader::new(stream).read_line(&mut said).ok()?;
+            }
+            _ => return None,
+        }
+        Some(said.trim_end().strip_prefix('-')?.to_owned())
     }
 }
 

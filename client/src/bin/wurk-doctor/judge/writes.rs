@@ -64,6 +64,10 @@ fn state(answers: &Answers, code: &str) -> (&'static str, &'static str) {
             "a script runs and nobody else is served",
             "SCRIPT KILL or FUNCTION KILL",
         ),
+        "ERR" => (
+            "it takes no more clients, workers among them",
+            "CONFIG SET maxclients, and CLIENT LIST shows who is there",
+        ),
         // CLUSTERDOWN.
         _ => (
             "the cluster serves no keys, or not those of one of its slots",
