@@ -65,4 +65,4 @@ target/release/libwurk.so: Cargo.toml Cargo.lock $(shell find src -name '*.rs')
 install: target/release/libwurk.so ## the module, to the server's folder or PREFIX/lib/redis/modules
 	@folder=$(if $(PREFIX),$(PREFIX)/lib/redis/modules,/usr/lib/redis/modules); \
 	install -D -m 755 target/release/libwurk.so "$$folder/wurk.so" && \
-	echo "now put into the server's configuration: loadmodule $$folder/wurk.so"
+	echo "now put into the server's main configuration file, not an included one, for CONFIG REWRITE: loadmodule $$folder/wurk.so"

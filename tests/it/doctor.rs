@@ -1,3 +1,4 @@
+use std::io::Write;
 use std::path::PathBuf;
 use std::process::{Command, Output};
 
@@ -17,7 +18,7 @@ fn program() -> PathBuf {
     program.expect("no doctor: run 'cargo build -p wurk-client --features doctor'")
 }
 
-fn ask(url: &str, more: &[&str]) -> Output {
+pub fn ask(url: &str, more: &[&str]) -> Output {
     Command::new(program())
         .arg(url)
         .args(more)
@@ -25,33 +26,36 @@ fn ask(url: &str, more: &[&str]) -> Output {
         .expect("a doctor")
 }
 
-/// Its findings by topic, `level: found`, and how it ended.
+/// Its findings by topic, `level: found`, and how it ended; of a server that may
+/// be in any state.
+pub fn diagnose(url: &str, more: &[&str]) -> (i32, impl Fn(&str) -> String + use<>) {
+    let output = ask(url, &[&["--json"], more].concat());
+    let status = output.status.code().unwrap_or(-1);
+    let json: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap_or_else(|_| {
+        panic!("{status}: {}", String::from_utf8_lossy(&output.stderr));
+    });
+    let find = move |topic: &str| {
+        let findings = json["findings"].as_array().expect("findings");
+        let finding = findings.iter().find(|finding| finding["topic"] == topic);
+        finding.map_or("none".to_owned(), |finding| {
+            let text = |name| finding[name].as_str().unwrap_or("");
+            format!("{}: {}", text("level"), text("found"))
+        })
+    };
+    (status, find)
+}
+
+/// The same of a server that can be looked at before and after.
 fn findings(server: &Server, user: &str) -> (i32, impl Fn(&str) -> String + use<>) {
     let url = format!("redis://{user}127.0.0.1:{}/", server.port);
     let before = digest(&mut server.connect());
-    let output = ask(&url, &["--json"]);
+    let diagnosis = diagnose(&url, &[]);
     assert_eq!(digest(&mut server.connect()), before, "it changes nothing");
-    let json: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
     let table = String::from_utf8_lossy(&ask(&url, &[]).stdout).into_owned();
-    for finding in json["findings"].as_array().expect("findings") {
-        assert!(
-            table.contains(finding["topic"].as_str().expect("a topic")),
-            "{table}"
-        );
+    for topic in ["server", "road", "writes", "snapshots", "AOF"] {
+        assert!(table.contains(topic), "{table}");
     }
-    let find = move |topic: &str| {
-        let findings = json["findings"].as_array().expect("findings");
-        let finding = findings
-            .iter()
-            .find(|finding| finding["topic"] == topic)
-            .expect("a finding");
-        format!(
-            "{}: {}",
-            finding["level"].as_str().unwrap_or(""),
-            finding["found"].as_str().unwrap_or("")
-        )
-    };
-    (output.status.code().unwrap_or(-1), find)
+    diagnosis
 }
 
 fn queue(binary: &Binary) -> Options {
@@ -84,6 +88,9 @@ pub fn tells_what_it_found(binary: &Binary) {
             "fine: default may call each command of the module"
         );
         assert_eq!(find("growth limit"), "fine: none");
+        assert_eq!(find("writes"), "fine: taken");
+        assert_eq!(find("snapshots"), "fine: none has failed");
+        assert_eq!(find("divergence"), "none");
     }
     // All is well, without it.
     let server = queue(binary).start();
@@ -133,6 +140,8 @@ pub fn tells_what_it_found(binary: &Binary) {
         "memory",
         "growth limit",
         "replication",
+        "writes",
+        "snapshots",
         "AOF",
     ] {
         assert!(
@@ -158,8 +167,14 @@ pub fn tells_what_it_found(binary: &Binary) {
     let output = ask(&format!("redis://127.0.0.1:{}/", server.port), &[]);
     assert_eq!(output.status.code(), Some(2));
     let text = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(text.contains("Authentication required"), "{text}");
+    assert!(
+        text.starts_with("refused: ") && text.contains("Authentication required"),
+        "{text}"
+    );
     con.call(&["CONFIG", "SET", "requirepass", ""]);
+    // There is no such database.
+    let output = ask(&format!("redis://127.0.0.1:{}/99", server.port), &[]);
+    assert_eq!(output.status.code(), Some(2));
     // A replica takes no writes.
     con.must("REPLICAOF 127.0.0.1 1");
     let (status, find) = findings(&server, "");
@@ -192,6 +207,7 @@ pub fn says_that_nobody_answers() {
         ask("redis://127.0.0.1/", &["--nonsense"]).status.code(),
         Some(64)
     );
+    assert_eq!(ask("not:an:address", &[]).status.code(), Some(64));
     let output = ask("redis://127.0.0.1:1/", &["--timeout", "1"]);
     assert_eq!(output.status.code(), Some(2));
     assert!(String::from_utf8_lossy(&output.stderr).starts_with("no answer: "));
@@ -204,4 +220,20 @@ pub fn says_that_nobody_answers() {
     );
     assert_eq!(output.status.code(), Some(2));
     assert!(String::from_utf8_lossy(&output.stdout).contains("\"error\""));
+    // One that turns away whom it does not know.
+    let closed = std::net::TcpListener::bind(("127.0.0.1", 0)).expect("a port");
+    let port = closed.local_addr().expect("its number").port();
+    std::thread::spawn(move || {
+        for stream in closed.incoming() {
+            let said = b"-DENIED Redis is running in protected mode because ...\r\n";
+            let _ = stream.and_then(|mut stream| stream.write_all(said));
+        }
+    });
+    let output = ask(&format!("redis://127.0.0.1:{port}/"), &[]);
+    assert_eq!(output.status.code(), Some(2));
+    let text = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(
+        text.starts_with("refused: ") && text.contains("protected mode"),
+        "{text}"
+    );
 }

@@ -49,6 +49,11 @@ mod cluster;
 mod connections;
 /// What the doctor says of servers that are well, and of others.
 mod doctor;
+mod doctor_alarms;
+mod doctor_replica;
+mod doctor_restart;
+mod doctor_states;
+mod doctor_tls;
 /// A server that is replaced by one without the module, in the middle.
 mod failover;
 /// A server that is killed, workers that die, and the order of jobs.
@@ -136,6 +141,10 @@ const WITH_MODULE: &[(&str, Test)] = &[
     ("operator_brake", operator::a_brake_holds_what_grows),
     ("operator_arguments", operator::a_bad_argument_is_refused),
     ("operator_crash", operator::a_crash_report_tells_too),
+    (
+        "doctor_restart",
+        doctor_restart::survives_a_rewrite_in_one_way,
+    ),
     ("inside", inside::are_served_on_a_full_server),
     ("readme", readme::shows_what_happens),
     ("bclaim_claims", bclaim::with_a_job_is_a_claim),
@@ -202,6 +211,19 @@ const EVERYWHERE: &[(&str, Test)] = &[
         languages::ruby_calls_take_every_road,
     ),
     ("doctor", doctor::tells_what_it_found),
+    ("doctor_misconf", doctor_states::after_a_failed_write),
+    ("doctor_alone", doctor_states::without_the_others),
+    ("doctor_busy", doctor_states::while_it_serves_nobody),
+    (
+        "doctor_replica",
+        doctor_replica::that_is_full_diverges_unless_it_ignores_that,
+    ),
+    (
+        "doctor_memory",
+        doctor_replica::that_reads_nothing_fills_no_primary,
+    ),
+    ("doctor_tls", doctor_tls::asks_over_tls),
+    ("doctor_alarms", doctor_alarms::name_what_info_has),
     ("connections_async", connections::asynchronous),
     ("connections_manager", connections::managed),
     ("connections_tls", connections::over_tls),

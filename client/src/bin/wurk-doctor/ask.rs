@@ -3,21 +3,37 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
-use redis::{Client, Cmd, Connection, RedisError, RedisResult, Value};
+use redis::{Connection, FromRedisValue, RedisError, RedisResult, Value, make_extension_error};
 
+use crate::connect::Server;
 use crate::inside;
+use crate::rights::{self, Right};
 
-/// What a user may do with a command, as far as a call shows it that is refused
-/// for its arguments before it has written anything.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Right {
-    Yes,
-    No,
-    /// The server does not know the command.
-    Unknown,
+/// How the server takes writes, full or not.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Writes {
+    Taken,
+    /// It refuses each of them for the state that it is in.
+    Refused {
+        code: String,
+        text: String,
+    },
+    /// It answers reads, and no write in time.
+    Held,
 }
 
-/// The answers. `None`: the user may not ask that.
+/// What an error says of every call, whoever makes it and whatever for.
+const STATES: [&str; 7] = [
+    "BUSY",
+    "CLUSTERDOWN",
+    "LOADING",
+    "MASTERDOWN",
+    "MISCONF",
+    "NOREPLICAS",
+    "READONLY",
+];
+
+/// The answers. `None`: the user may not ask that, or the server cannot tell now.
 #[derive(Debug, Default)]
 pub(crate) struct Answers {
     /// `INFO`, all that the user may see of it.
@@ -28,61 +44,107 @@ pub(crate) struct Answers {
     pub(crate) module: Option<i64>,
     /// The user.
     pub(crate) user: Option<String>,
-    /// The five commands, and `EVAL`.
+    /// How writes are taken.
+    pub(crate) writes: Option<Writes>,
+    /// The five commands; none where the server could not be asked.
     pub(crate) rights: Vec<(&'static str, Right)>,
     /// Why a script would not run, where it would not.
     pub(crate) scripts: Option<String>,
     /// Whether scripts can be flagged, as far as running one has shown it.
     pub(crate) flags: Option<bool>,
+    /// The commands that the state of the server kept from being answered, and
+    /// that state.
+    pub(crate) not_now: HashMap<&'static str, String>,
 }
 
 /// A key that nobody has. Nothing is written to it.
-const NOBODY: &str = "wurk-doctor:nobody";
+pub(crate) const NOBODY: &str = "wurk-doctor:nobody";
 
-const CONFIG: [&str; 3] = [
+const CONFIG: [&str; 4] = [
     "enable-module-command",
+    "min-replicas-to-write",
     "replica-ignore-maxmemory",
     "wurk.growth-limit",
 ];
 
-pub(crate) fn all(url: &str, timeout: Duration) -> RedisResult<Answers> {
-    let client = Client::open(url)?;
-    let mut con = client.get_connection_with_timeout(timeout)?;
-    con.set_read_timeout(Some(timeout))?;
-    con.set_write_timeout(Some(timeout))?;
-    // A user may have no right to that. Whatever else is answered, a password
-    // that is missing, a server that is loading or busy, would be to all.
-    let ping: RedisResult<Value> = redis::cmd("PING").query(&mut con);
-    if let Err(error) = ping
-        && error.code() != Some("NOPERM")
-    {
-        return Err(error);
-    }
-    let mut answers = Answers {
-        info: seen(redis::cmd("INFO").query::<String>(&mut con))?.map(|text| fields(&text)),
-        user: seen(redis::cmd("ACL").arg("WHOAMI").query(&mut con))?,
-        module: seen(redis::cmd("MODULE").arg("LIST").query::<Value>(&mut con))?
-            .map(|list| version(&list)),
-        ..Answers::default()
+pub(crate) fn all(server: &Server, timeout: Duration) -> RedisResult<Answers> {
+    let answers = questions(server, timeout);
+    let Err(error) = &answers else {
+        return answers;
     };
+    if !lost(error) || error.is_timeout() || error.is_connection_refusal() {
+        return answers;
+    }
+    // The connection was closed. What was written to it before is lost where
+    // something was asked at the same time.
+    match server.turned_away(timeout) {
+        Some(text) if text.contains("max number of clients") => Ok(Answers {
+            writes: Some(Writes::Refused {
+                code: "ERR".to_owned(),
+                text,
+            }),
+            not_now: ["INFO", "MODULE", "CONFIG", "EVAL", "WURK.CLAIM"]
+                .map(|name| (name, "so too".to_owned()))
+                .into(),
+            ..Answers::default()
+        }),
+        Some(text) => {
+            let (code, text) = text.split_once(' ').unwrap_or((&text, ""));
+            Err(make_extension_error(code.to_owned(), Some(text.to_owned())))
+        }
+        None => answers,
+    }
+}
+
+fn questions(server: &Server, timeout: Duration) -> RedisResult<Answers> {
+    let mut answers = Answers::default();
+    let mut con = server.connect(timeout)?;
+    // A user may have no right to that. Whatever else is answered, a password
+    // that is missing, would be to all. A state that the server is in is not:
+    // INFO is served while it loads, and after a save that failed.
+    let ping: RedisResult<Value> = redis::cmd("PING").query(&mut con);
+    let ping = match ping {
+        Err(error) if state(&error).is_some() => refused(&error),
+        Err(error) if error.code() == Some("NOPERM") => None,
+        Err(error) => return Err(error),
+        Ok(_) => None,
+    };
+    if server.database != 0 {
+        let choice: RedisResult<()> = redis::cmd("SELECT").arg(server.database).query(&mut con);
+        match choice {
+            Err(error) if state(&error).is_none() => return Err(error),
+            _ => {}
+        }
+    }
+    answers.info = answers
+        .ask::<String>(&mut con, "INFO", &[])?
+        .map(|text| fields(&text));
+    answers.user = answers.ask(&mut con, "ACL", &["WHOAMI"])?;
+    answers.module = answers
+        .ask::<Value>(&mut con, "MODULE", &["LIST"])?
+        .map(|list| version(&list));
     let mut config = HashMap::new();
     let mut may = true;
     for name in CONFIG {
-        match seen(
-            redis::cmd("CONFIG")
-                .arg("GET")
-                .arg(name)
-                .query::<HashMap<String, String>>(&mut con),
-        )? {
+        match answers.ask::<HashMap<String, String>>(&mut con, "CONFIG", &["GET", name])? {
             Some(found) => config.extend(found),
             None => may = false,
         }
     }
     answers.config = may.then_some(config);
-    for (name, mut call) in harmless() {
-        let right = right(name, &mut call, &mut con)?;
-        answers.rights.push((name, right));
-    }
+    answers.writes = match write(&mut con) {
+        Err(error) if error.is_timeout() => {
+            // Whatever else may write would be held as well, and this connection
+            // has a reply to come.
+            answers.writes = Some(Writes::Held);
+            for name in ["EVAL", "WURK.CLAIM"] {
+                answers.not_now.insert(name, "nothing in time".to_owned());
+            }
+            return Ok(answers);
+        }
+        writes => ping.or(writes?),
+    };
+    answers.rights = rights::all(&mut con)?;
     match inside::denied(&mut con) {
         Ok((denied, flags)) => {
             answers.flags = Some(flags);
@@ -91,55 +153,69 @@ pub(crate) fn all(url: &str, timeout: Duration) -> RedisResult<Answers> {
                 (!denied.is_empty()).then(|| format!("this user may not {denied} in one"));
         }
         Err(error) if lost(&error) => return Err(error),
-        Err(error) => {
-            let (code, text) = (error.code().unwrap_or(""), error.detail().unwrap_or(""));
-            answers.scripts = Some(format!("{code} {text}"));
+        Err(error) if state(&error).is_some() => {
+            answers.not_now.insert("EVAL", code(&error));
         }
+        Err(error) => answers.scripts = Some(text(&error)),
     }
     Ok(answers)
 }
 
-/// Calls that reach the check of rights, and that their arguments end before
-/// anything is written.
-fn harmless() -> [(&'static str, Cmd); 5] {
-    let call = |name: &'static str, args: &[&str]| (name, redis::cmd(name).arg(args).take());
-    let claim = [NOBODY, NOBODY, NOBODY, NOBODY, "", "", "no ttl"];
-    [
-        call("WURK.CLAIM", &claim),
-        call("WURK.BCLAIM", &[&claim[..], &["0"]].concat()),
-        call("WURK.REQUEUE", &[NOBODY, NOBODY, ""]),
-        call("WURK.LOCK", &[NOBODY, "no ttl"]),
-        call("WURK.ZADD", &[NOBODY, "no score", ""]),
-    ]
-}
-
-fn right(name: &str, call: &mut Cmd, con: &mut Connection) -> RedisResult<Right> {
-    let error = match call.query::<Value>(con) {
-        Ok(_) => return Ok(Right::Yes),
-        Err(error) if lost(&error) => return Err(error),
-        Err(error) => error,
-    };
-    let text = error.detail().unwrap_or("").to_lowercase();
-    let name = name.to_lowercase();
-    Ok(if text.starts_with("unknown command") {
-        Right::Unknown
-    } else if error.code() == Some("NOPERM") && text.contains(&format!("'{name}'")) {
-        Right::No
-    } else {
-        Right::Yes
-    })
-}
-
-/// The answer, or nothing where the user may not ask or the server does not know.
-fn seen<T>(answer: RedisResult<T>) -> RedisResult<Option<T>> {
-    match answer {
-        Ok(answer) => Ok(Some(answer)),
-        Err(error) if lost(&error) => Err(error),
-        Err(_) => Ok(None),
+impl Answers {
+    /// The answer, or nothing where the user may not ask, the server does not
+    /// know, or is in a state that keeps it from answering.
+    fn ask<T: FromRedisValue>(
+        &mut self,
+        con: &mut Connection,
+        name: &'static str,
+        args: &[&str],
+    ) -> RedisResult<Option<T>> {
+        match redis::cmd(name).arg(args).query(con) {
+            Ok(answer) => Ok(Some(answer)),
+            Err(error) if lost(&error) => Err(error),
+            Err(error) => {
+                if state(&error).is_some() {
+                    self.not_now.insert(name, code(&error));
+                }
+                Ok(None)
+            }
+        }
     }
 }
 
-fn lost(error: &RedisError) -> bool {
+/// How a write is answered that its arguments end, and that no memory is asked
+/// for. The node of a cluster sends most keys elsewhere, which says nothing.
+fn write(con: &mut Connection) -> RedisResult<Option<Writes>> {
+    let call: RedisResult<Value> = redis::cmd("LREM").arg(NOBODY).arg("x").arg("x").query(con);
+    match call {
+        Err(error) if lost(&error) => Err(error),
+        Err(error) if state(&error).is_some() => Ok(refused(&error)),
+        Err(error) if matches!(error.code(), Some("NOPERM" | "MOVED" | "ASK")) => Ok(None),
+        _ => Ok(Some(Writes::Taken)),
+    }
+}
+
+fn state(error: &RedisError) -> Option<&str> {
+    error.code().filter(|code| STATES.contains(code))
+}
+
+fn refused(error: &RedisError) -> Option<Writes> {
+    Some(Writes::Refused {
+        code: code(error),
+        text: text(error),
+    })
+}
+
+fn code(error: &RedisError) -> String {
+    error.code().unwrap_or("").to_owned()
+}
+
+fn text(error: &RedisError) -> String {
+    format!("{} {}", code(error), error.detail().unwrap_or(""))
+}
+
+/// Whether the connection is of no more use.
+pub(crate) fn lost(error: &RedisError) -> bool {
     error.is_io_error() || error.is_connection_dropped() || error.is_timeout()
 }
 

@@ -3,7 +3,9 @@
 //!
 //! | room | what is in it |
 //! | --- | --- |
+//! | `connect` | the way to the server, and what TLS needs |
 //! | `ask` | the questions, none of which writes |
+//! | `rights` | those about the module's commands |
 //! | `inside` | those about what scripts call |
 //! | `judge` | what the answers mean |
 //!
@@ -11,21 +13,24 @@
 //! server does not answer or not this user, 64 where it was not called as it should be.
 
 mod ask;
+mod connect;
 mod inside;
 mod judge;
+mod rights;
 
 use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::Parser;
 use comfy_table::{Table, presets};
+use connect::{Server, Tls};
 use judge::{Finding, Level};
 
 /// Asks a server whether its workers will get their jobs when it is full.
 #[derive(Parser)]
 #[command(name = "wurk-doctor", version)]
 struct Arguments {
-    /// The server, e.g. redis://user:password@host:6379/0
+    /// The server, e.g. redis://user:password@host:6379/0, rediss://... for TLS
     url: String,
     /// The findings as JSON
     #[arg(long)]
@@ -33,6 +38,8 @@ struct Arguments {
     /// How long the server may take to answer, in seconds
     #[arg(long, default_value_t = 5)]
     timeout: u64,
+    #[command(flatten)]
+    tls: Tls,
 }
 
 fn main() -> ExitCode {
@@ -43,8 +50,15 @@ fn main() -> ExitCode {
             return ExitCode::from(if error.use_stderr() { 64 } else { 0 });
         }
     };
+    let server = match Server::new(&arguments.url, &arguments.tls) {
+        Ok(server) => server,
+        Err(error) => {
+            eprintln!("wurk-doctor: {error}");
+            return ExitCode::from(64);
+        }
+    };
     let timeout = Duration::from_secs(arguments.timeout.max(1));
-    let answers = match ask::all(&arguments.url, timeout) {
+    let answers = match ask::all(&server, timeout) {
         Ok(answers) => answers,
         Err(error) => {
             if arguments.json {
@@ -52,6 +66,8 @@ fn main() -> ExitCode {
                     "{}",
                     serde_json::json!({ "error": error.to_string(), "findings": [] })
                 );
+            } else if error.code().is_some() {
+                eprintln!("refused: {error}");
             } else {
                 eprintln!("no answer: {error}");
             }
