@@ -7,17 +7,38 @@ Ends when every queue is empty; prints each job.
 import json, os, re, secrets, socket, sys, time
 from pathlib import Path
 import redis
+from redis.backoff import NoBackoff
+from redis.retry import Retry
 
 LUA = Path(__file__).parent.parent / "client" / "lua"
-r = redis.Redis.from_url(sys.argv[1])
+r = redis.Redis.from_url(sys.argv[1], retry=Retry(NoBackoff(), 0))  # nothing is sent twice
 host, nonce = os.environ.get("DYNO") or socket.gethostname(), secrets.token_hex(6)
 me = [host, str(os.getpid()), nonce]
 queues = [(f"queue:{name}", "|".join([f"queue:{name}", *me, "0"])) for name in sys.argv[2:]]
 
 
+# Servers' words, from their beginning on: the caller's own bytes may stand further behind.
+def unknown(command):
+    return [rf"(unknown|unsupported|unknown or unsupported) command ((['`\"]){command}\3|{command}([ ,]|$))",
+            rf"(unknown command|command (['`\"]?){command}\2 not support)$"]
+
+
+LINES = r"(Error running script.*?\): )?(@user_script[\d: ]+)*-?"  # before 7.0: where in a script
+OOM = [LINES + "(OOM |Out of memory)"]
+CANNOT_COMPILE = ["[^'`\"]*unexpected symbol near '#'", "Unexpected flag in script shebang", "allow-oom is not supported"]
+NO_SCRIPTS = [*unknown("EVAL"), "command ['`\"]?eval['`\"]? not support", "Could not find scripting engine",
+              "This instance has Lua scripting support disabled",
+              "(this user|User .*) has no permissions to run the 'eval' command",
+              LINES + "The user executing the script can't run this command",
+              LINES + "ACL failure in script: User .* has no permissions to run the '"]
+
+
+def says(error, patterns):
+    return any(re.match(pattern, str(error), re.IGNORECASE) for pattern in patterns)
+
+
 def is_oom(error):  # a newer redis-py takes the code off the text, and has a class for it
-    out_of_memory = getattr(redis.exceptions, "OutOfMemoryError", ())
-    return isinstance(error, out_of_memory) or re.search("OOM |Out of memory", str(error))
+    return isinstance(error, getattr(redis.exceptions, "OutOfMemoryError", ())) or says(error, OOM)
 
 
 def rescue(command, keys, args, own):
@@ -27,14 +48,15 @@ def rescue(command, keys, args, own):
     try:
         return r.execute_command(command, *keys, *args)
     except redis.ResponseError as error:
-        if not re.match(f"unknown command ['`]{command}", str(error)):
+        if not says(error, unknown(command)):
             raise
     for script in (text, behind_a_write):
         try:
             return r.eval(script, len(keys), *keys, *args)
         except redis.ResponseError as error:
-            refusal = "near '#'|script shebang|unknown command|scripting engine|'eval' command|executing the script can't run|ACL failure in script: User"
-            if not is_oom(error) and not re.search(refusal, str(error)):
+            if says(error, NO_SCRIPTS):
+                break
+            if not is_oom(error) and not says(error, CANNOT_COMPILE):
                 raise
     raise own
 

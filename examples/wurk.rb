@@ -16,6 +16,11 @@
 # private list. All that is asked of a connection is `call(*command)`, which the
 # redis and the redis-client gem have alike (tested with the redis gem).
 #
+# A connection with a namespace (the redis-namespace gem) is refused: `call` goes
+# around the namespace, and with it before the keys the set of all processes would
+# still hold a name with the namespace in it. Give the connection beneath, `conn.redis`,
+# and whole names.
+#
 # This file stands alone: the scripts at its end are client/lua/*.lua.
 module Wurk
   HOLDS = 60 # seconds that a road is taken before the better ones are tried again
@@ -55,7 +60,7 @@ module Wurk
   def identity_of(keys)
     return nil if keys.empty?
 
-    *, host, pid, nonce, _index = keys[1].to_s.split("|")
+    *, host, pid, nonce, _index = keys[1].to_s.b.split("|")
     raise ArgumentError, "no identity in the private list's name: #{keys[1]}" unless host && pid && nonce
 
     "#{host}:#{pid}:#{nonce}"
@@ -63,13 +68,17 @@ module Wurk
   private_class_method :identity_of
 
   def run(conn, error, command, keys, args)
+    if conn.respond_to?(:namespace)
+      raise ArgumentError, "#{command}: Wurk takes no connection with a namespace, give it `conn.redis` and whole names"
+    end
+
     road = road(command)
     loop do
       reply = conn.call(*by(road, command, keys, args))
       learn(command, road)
       return reply
     rescue StandardError => e
-      further = after(road, command, e.message)
+      further = after(road, command, e.message.b) # any byte may stand in it
       if further == :own
         learn(command, road)
         raise error || e
@@ -95,7 +104,7 @@ module Wurk
   def after(road, command, message)
     case road
     when :module
-      :script if message.match?(/\AERR unknown command ['`"]#{Regexp.escape(command)}['`"]/i)
+      :script if unknown?(message, command)
     when :script
       no_scripts?(message) ? :own : (:behind_a_write if cannot_compile?(message) || oom?(message))
     else
@@ -104,21 +113,41 @@ module Wurk
   end
   private_class_method :after
 
+  # That a server, or a proxy before it, does not know this very command;
+  # docs/languages.md lists who says what. Nothing behind the name is read: the
+  # caller's own bytes may follow it.
+  def unknown?(message, command)
+    name = Regexp.escape(command)
+    ends = '(?=\z| \()' # newer gems append the server's address
+    message.match?(/\A(?:ERR unknown|ERR unknown or unsupported|(?:ERR )?unsupported) command (?:(['`"])#{name}\1|#{name}(?=[ ,]|\z))/i) ||
+      message.match?(/\AERR (?:unknown command|command (['`"]?)#{name}\1 not support)#{ends}/i)
+  end
+  private_class_method :unknown?
+
   def no_scripts?(message)
-    message.match?(/\AERR unknown command ['`"]EVAL|\AERR Could not find scripting engine/i) ||
-      message.match?(/'eval' command|The user executing the script can't run|ACL failure in script: User .* to run the '/)
+    unknown?(message, "EVAL") ||
+      message.match?(/\AERR (?:Could not find scripting engine|This instance has Lua scripting support disabled)/) ||
+      message.match?(/\AERR command ['`"]?eval['`"]? not support|\ANOPERM .*no permissions to run the 'eval' command/i) ||
+      inner(message).match?(/\A(?:The user executing the script can't run this command|ACL failure in script: User .* has no permissions to run the ')/)
   end
   private_class_method :no_scripts?
 
   def cannot_compile?(message)
-    message.match?(/unexpected symbol near '#'|\AERR Unexpected flag in script shebang/)
+    message.match?(/\A[^'`"]*unexpected symbol near '#'|\AERR Unexpected flag in script shebang|\AERR allow-oom is not supported/)
   end
   private_class_method :cannot_compile?
 
   def oom?(message)
-    message.match?(/\A(OOM |ERR Out of memory|(ERR Error running script.*|@user_script: \d+): -?(OOM |Out of memory))/m)
+    message.match?(/\A(?:OOM |ERR Out of memory)/) || inner(message).match?(/\A-?(?:OOM |Out of memory)/)
   end
   private_class_method :oom?
+
+  # An error without its code or, before 7.0, without the lines of the script that
+  # it came from.
+  def inner(message)
+    message.sub(/\A(?:ERR Error running script.*?\): (?:@user_script[\d: ]+)*|(?:@user_script[\d: ]+)+|ERR )/, "")
+  end
+  private_class_method :inner
 
   # What the server has, by command, and when that was learned. One for all
   # connections: a road that another server lacks is found out at the first call.

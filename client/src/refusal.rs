@@ -2,6 +2,10 @@
 
 use redis::{ErrorKind, RedisError, ServerErrorKind};
 
+mod unknown;
+
+use unknown::{names_unknown, names_unsupported};
+
 /// What an error means for the road that was taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Refusal {
@@ -54,7 +58,11 @@ pub(crate) fn read(command: &str, error: &RedisError) -> Refusal {
     let text = error.detail().unwrap_or("");
     match error.kind() {
         ErrorKind::Server(ServerErrorKind::ResponseError) => read_err(command, text),
-        ErrorKind::Server(ServerErrorKind::NoPerm) if denies_scripts(text) => Refusal::NoScripts,
+        ErrorKind::Server(ServerErrorKind::NoPerm)
+            if text.contains("no permissions to run the 'eval' command") =>
+        {
+            Refusal::NoScripts
+        }
         ErrorKind::Server(
             ServerErrorKind::ReadOnly
             | ServerErrorKind::Moved
@@ -64,6 +72,8 @@ pub(crate) fn read(command: &str, error: &RedisError) -> Refusal {
         _ => match error.code() {
             Some("OOM") => Refusal::Oom,
             Some(SCRIPT_BEFORE_7) => read_inside(text),
+            // An older Envoy sends no code: this is the sentence's first word.
+            Some("unsupported") => read_err(command, &format!("unsupported {text}")),
             _ => Refusal::Answer,
         },
     }
@@ -86,12 +96,15 @@ fn read_err(command: &str, text: &str) -> Refusal {
     } else if names_unknown(text, command) {
         Refusal::UnknownCommand
     } else if names_unknown(text, "EVAL")
+        || names_unsupported(text, "EVAL")
         || text.starts_with("Could not find scripting engine")
+        || text.starts_with("This instance has Lua scripting support disabled")
         || denies_scripts(text)
     {
         Refusal::NoScripts
     } else if text.starts_with("Unexpected flag in script shebang")
-        || text.contains("unexpected symbol near '#'")
+        || text.starts_with("allow-oom is not supported")
+        || is_of_first_line(text)
     {
         Refusal::CannotCompile
     } else {
@@ -123,22 +136,17 @@ fn is_out_of_memory(text: &str) -> bool {
     text.starts_with("Out of memory")
 }
 
-/// `unknown command 'X', with args ...`, with either kind of quotes.
-fn names_unknown(text: &str, command: &str) -> bool {
-    let Some(quoted) = text.strip_prefix("unknown command ") else {
-        return false;
-    };
-    let name = quoted.trim_start_matches(['\'', '`', '"']);
-    let end = name.find(['\'', '`', '"']).unwrap_or(name.len());
-    !command.is_empty() && name[..end].eq_ignore_ascii_case(command)
+/// Lua's words about the first line. Behind a quote would be the caller's bytes.
+fn is_of_first_line(text: &str) -> bool {
+    text.split_once("unexpected symbol near '#'")
+        .is_some_and(|(before, _)| !before.contains(['\'', '`', '"']))
 }
 
-/// A user may not run scripts, or not a command inside one. Not a right to a
-/// key: that is an answer, and no other road may go around it.
+/// A user may not run a command inside a script. Not a right to a key: that is
+/// an answer, and no other road may go around it.
 fn denies_scripts(text: &str) -> bool {
-    text.contains("'eval' command")
-        // Up to 7.0, and from 7.2 on.
-        || text.starts_with("The user executing the script can't run this command")
+    // Up to 7.0, and from 7.2 on.
+    text.starts_with("The user executing the script can't run this command")
         || text
             .strip_prefix("ACL failure in script: User ")
             .is_some_and(|user| user.contains(" has no permissions to run the '"))
@@ -163,17 +171,46 @@ mod tests {
         for line in [
             "ERR unknown command 'WURK.CLAIM', with args beginning with: 'processes' 'id' ",
             "ERR unknown command `WURK.CLAIM`, with args beginning with: `processes`, ",
-            "ERR unknown command 'wurk.claim'",
+            "ERR unknown command",
+            "unsupported command 'wurk.claim'",
         ] {
             assert_eq!(reads(line), Refusal::UnknownCommand, "{line}");
         }
         for line in [
             "ERR unknown command 'LMOVE', with args beginning with: 'WURK.CLAIM' ",
-            "ERR unknown command 'WURK.CLAIMS', with args beginning with: ",
-            "ERR unknown subcommand 'WURK.CLAIM'. Try COMMAND HELP.",
             "ERR wrong number of arguments for 'wurk.claim' command",
+            "ERR command 'wurk.claim' not support for normal user",
+            "unsupported command 'lmove'",
+            "unknown command 'wurk.claim'",
         ] {
             assert_eq!(reads(line), Refusal::Answer, "{line}");
+        }
+    }
+
+    /// What a caller sends may stand in an error, and mean nothing there.
+    #[test]
+    fn a_callers_bytes_are_no_refusal() {
+        for bytes in [
+            "unknown command 'WURK.CLAIM'",
+            "unknown command 'EVAL'",
+            "command eval not support",
+            "unexpected symbol near '#'",
+            "user has no permissions to run the 'eval' command",
+            "This instance has Lua scripting support disabled",
+            "Could not find scripting engine",
+            "OOM command not allowed",
+            "Out of memory",
+        ] {
+            for before in [
+                "ERR unknown command 'LMOVE', with args beginning with: '",
+                "ERR unknown command `lmove`, with args beginning with: `",
+                "unsupported command 'lmove",
+                "WRONGTYPE ",
+                "ERR Error running script (call to f_1): @user_script:9: value '",
+            ] {
+                let line = format!("{before}{bytes}");
+                assert_eq!(reads(&line), Refusal::Answer, "{line}");
+            }
         }
     }
 
@@ -205,6 +242,9 @@ mod tests {
         for line in [
             "ERR unknown command 'EVAL', with args beginning with: ",
             "ERR Could not find scripting engine 'lua'",
+            "ERR This instance has Lua scripting support disabled",
+            "ERR command eval not support for normal user",
+            "unsupported command 'eval'",
             "NOPERM this user has no permissions to run the 'eval' command or its subcommand",
             "NOPERM User worker has no permissions to run the 'eval' command",
             "ERR The user executing the script can't run this command or subcommand script: 3f, on @user_script:49.",
@@ -220,6 +260,7 @@ mod tests {
             "ERR Error compiling script (new function): user_script:1: unexpected symbol near '#' ",
             "ERR user_script:1: unexpected symbol near '#'",
             "ERR Unexpected flag in script shebang: allow-oom",
+            "ERR allow-oom is not supported yet",
         ] {
             assert_eq!(reads(line), Refusal::CannotCompile, "{line}");
         }

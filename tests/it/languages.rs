@@ -1,44 +1,10 @@
 use std::collections::HashSet;
-use std::env;
 use std::fs;
-use std::process::{Command, Output};
 
 use wurk_client::{CLAIM, LOCK, REQUEUE, ZADD};
 use wurk_testkit::{Binary, Options, Resp, Server, binary::workspace};
 
-/// The interpreter that has the library, or nothing where none is required.
-fn interpreter(names: &[&'static str], check: &[&str]) -> Option<&'static str> {
-    let found = names.iter().find(|name| {
-        Command::new(name)
-            .args(check)
-            .output()
-            .is_ok_and(|output| output.status.success())
-    });
-    let required = env::var("WURK_REQUIRE_LANGUAGES").is_ok_and(|required| !required.is_empty());
-    assert!(
-        found.is_some() || !required,
-        "none of {names:?} runs {check:?}: run 'tools/need languages'"
-    );
-    if found.is_none() {
-        eprintln!("not run: none of {names:?} has its Redis library");
-    }
-    found.copied()
-}
-
-fn python() -> Option<&'static str> {
-    interpreter(&["python3", "/usr/bin/python3"], &["-c", "import redis"])
-}
-
-fn ruby() -> Option<&'static str> {
-    interpreter(&["ruby"], &["-e", "require 'redis'"])
-}
-
-/// The languages of the examples that can be run here.
-pub fn interpreters() -> impl Iterator<Item = (&'static str, &'static str)> {
-    [("python", python()), ("ruby", ruby())]
-        .into_iter()
-        .filter_map(|(language, interpreter)| Some((language, interpreter?)))
-}
+use crate::interpreters::{lines, python, ruby, run};
 
 /// A full server with jobs in two queues, one of which fails.
 fn full_server(options: &Options) -> (Server, Resp, HashSet<String>) {
@@ -56,35 +22,13 @@ fn full_server(options: &Options) -> (Server, Resp, HashSet<String>) {
 }
 
 /// As it is, and where it can be, with the module.
-fn all_options(binary: &Binary) -> Vec<Options> {
+pub fn all_options(binary: &Binary) -> Vec<Options> {
     let plain = Options::new(binary);
     if binary.loads_modules() {
         vec![plain.clone().module(), plain]
     } else {
         vec![plain]
     }
-}
-
-/// Runs to its end, or for two minutes.
-pub fn run(interpreter: &str, arguments: &[&str]) -> Output {
-    Command::new("timeout")
-        .args(["120", interpreter])
-        .current_dir(workspace())
-        .args(arguments)
-        .output()
-        .expect("an interpreter")
-}
-
-pub fn lines(output: &Output) -> Vec<String> {
-    assert!(
-        output.status.success(),
-        "{}",
-        String::from_utf8_lossy(&output.stderr)
-    );
-    String::from_utf8_lossy(&output.stdout)
-        .lines()
-        .map(str::to_owned)
-        .collect()
 }
 
 /// The example drains a full server; where scripts are forbidden it is told so
@@ -153,9 +97,14 @@ require "redis"
 require "./examples/wurk"
 redis = Redis.new(url: ARGV[0])
 bare = Object.new
-bare.define_singleton_method(:call) { |*command| redis.call(*command) }
+bare.define_singleton_method(:call) do |*command|
+  redis.call(*command)
+rescue Redis::CommandError => e
+  raise e.class, e.message.dup.force_encoding("UTF-8") # as some drivers do
+end
 own = RuntimeError.new("OOM the caller's own")
-[redis, bare].each do |conn|
+[bare, redis].each do |conn|
+  p Wurk.claim(conn, own, keys: ["q\xff", "q\xff|h|1|f00|0"], info: "{}", beat: 1.5) # its name stands in an error
   keys = ["queue:none", "queue:none|h|1|f00|0", "queue:mail", "queue:mail|h|1|f00|0"]
   p Wurk.claim(conn, own, keys: keys, info: "{}", beat: 1.5)
   p Wurk.requeue(conn, own, keys[3], keys[2], "a")
@@ -198,6 +147,7 @@ pub fn ruby_calls_take_every_road(binary: &Binary) {
             &["-e", CALLS, &format!("redis://127.0.0.1:{}/", server.port)],
         );
         let once = [
+            "nil",
             r#"[2, "a"]"#,
             "1",
             "0",

@@ -60,10 +60,18 @@ mod failover;
 mod faults;
 /// What a claim says of its process, where fields expire or keys are replaced.
 mod heartbeat;
+/// Python and Ruby, and what runs in them.
+mod interpreters;
 /// The examples in Python and Ruby.
 mod languages;
 /// Nothing is kept, and nothing is touched that is not the module's.
 mod leaks;
+/// A proxy that loses replies.
+mod lossy;
+/// A reply that is lost is not asked for again, in any language.
+mod lost_replies;
+/// A connection with a prefix before its keys.
+mod namespaces;
 /// What an operator sees and can set.
 mod operator;
 /// Chains of replicas, and servers that may not write.
@@ -83,6 +91,8 @@ mod unwritable;
 mod upgrade;
 /// A claim that waits, by the module and without it.
 mod waiting;
+/// What servers and proxies say leads every language to the same step.
+mod wordings;
 /// The example worker, killed and started again.
 mod worker;
 
@@ -147,6 +157,11 @@ const WITH_MODULE: &[(&str, Test)] = &[
     ),
     ("inside", inside::are_served_on_a_full_server),
     ("readme", readme::shows_what_happens),
+    (
+        "lost_replies_readme",
+        lost_replies::are_not_asked_for_again_by_readme,
+    ),
+    ("lost_replies_wait", lost_replies::is_waited_for),
     ("bclaim_claims", bclaim::with_a_job_is_a_claim),
     ("bclaim_wakes", bclaim::wakes_where_blmove_would),
     ("bclaim_arrivals", arrivals::wake_as_for_blmove),
@@ -210,6 +225,11 @@ const EVERYWHERE: &[(&str, Test)] = &[
         "languages_ruby_calls",
         languages::ruby_calls_take_every_road,
     ),
+    (
+        "lost_replies_workers",
+        lost_replies::are_not_asked_for_again_by_the_workers,
+    ),
+    ("namespaces_ruby", namespaces::are_refused_by_the_ruby_file),
     ("doctor", doctor::tells_what_it_found),
     ("doctor_misconf", doctor_states::after_a_failed_write),
     ("doctor_alone", doctor_states::without_the_others),
@@ -300,6 +320,10 @@ fn main() {
     }
     trials.push(Trial::test("languages::scripts_stand_once", || {
         languages::the_ruby_file_holds_the_scripts();
+        Ok(())
+    }));
+    trials.push(Trial::test("wordings::one_step_in_all_languages", || {
+        wordings::lead_every_language_to_the_same_step();
         Ok(())
     }));
     trials.push(Trial::test("readme::program", || {

@@ -4,12 +4,12 @@ use std::process::Command;
 
 use wurk_testkit::{Binary, Options, Reply};
 
-use crate::languages::{interpreters, lines, run};
+use crate::interpreters::{interpreters, lines, run};
 
 const README: &str = include_str!("../../README.md");
 
 /// The first block of a language.
-fn block(language: &str) -> &'static str {
+pub fn block(language: &str) -> &'static str {
     let (_, rest) = README
         .split_once(&format!("```{language}\n"))
         .expect("a block");
@@ -74,6 +74,19 @@ fn shown(reply: &Reply) -> String {
     }
 }
 
+/// A program's lines, with the server at `port`.
+pub fn at_port(program: &str, port: u16) -> String {
+    let python = ("redis.Redis(", format!("redis.Redis(port={port}, "));
+    let ruby = ("Redis.new(", format!("Redis.new(port: {port}, "));
+    let replaced = [python, ruby]
+        .iter()
+        .fold(program.to_owned(), |text, (from, to)| {
+            text.replace(from, to)
+        });
+    assert_ne!(replaced, program, "it connects to another server");
+    replaced
+}
+
 pub fn shows_what_happens(binary: &Binary) {
     let server = Options::new(binary).module().port().start();
     let mut con = server.connect();
@@ -97,12 +110,7 @@ pub fn shows_what_happens(binary: &Binary) {
         con.must("CONFIG SET maxmemory 0");
         con.call(&["RPUSH", "queue:mail", job]);
         con.must("CONFIG SET maxmemory 1");
-        let program = block(language)
-            .replace(
-                "redis.Redis()",
-                &format!("redis.Redis(port={})", server.port),
-            )
-            .replace("Redis.new", &format!("Redis.new(port: {})", server.port));
+        let program = at_port(block(language), server.port);
         let flag = if language == "python" { "-c" } else { "-e" };
         lines(&run(interpreter, &[flag, &program]));
         assert_eq!(
