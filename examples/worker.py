@@ -42,15 +42,15 @@ def is_oom(error):  # a newer redis-py takes the code off the text, and has a cl
 
 
 def rescue(command, keys, args, own):
-    """The module's command, the script, the script behind a write, or the caller's own error."""
+    """The module's command, the script, the script for servers before 7.0, or the caller's own error."""
     text = (LUA / f"{command.split('.')[1].lower()}.lua").read_text()
-    behind_a_write = "redis.pcall('ZREMRANGEBYRANK', KEYS[1], 1, 0)\n" + text.split("\n", 1)[1]
+    legacy = (LUA / "before-7.0" / "write.lua").read_text() + text.split("\n", 1)[1]
     try:
         return r.execute_command(command, *keys, *args)
     except redis.ResponseError as error:
         if not says(error, unknown(command)):
             raise
-    for script in (text, behind_a_write):
+    for script in (text, legacy):
         try:
             return r.eval(script, len(keys), *keys, *args)
         except redis.ResponseError as error:

@@ -25,7 +25,6 @@
 module Wurk
   HOLDS = 60 # seconds that a road is taken before the better ones are tried again
   TTL = 60 # seconds that a process lives without another heartbeat
-  WRITE = "redis.pcall('ZREMRANGEBYRANK', KEYS[1], 1, 0)\n"
 
   module_function
 
@@ -94,7 +93,7 @@ module Wurk
     return [command, *keys, *args] if road == :module
 
     text = SCRIPTS.fetch(command)
-    text = WRITE + text.lines.drop(1).join if road == :behind_a_write
+    text = WRITE_FIRST + text.lines.drop(1).join if road == :behind_a_write
     ["EVAL", text, keys.size.to_s, *keys, *args]
   end
   private_class_method :by
@@ -169,6 +168,19 @@ module Wurk
     Process.clock_gettime(Process::CLOCK_MONOTONIC)
   end
   private_class_method :now
+
+  WRITE_FIRST = <<~'LUA'
+    -- In place of the first line of a script, on servers before 7.0: a write that a
+    -- full server permits and that changes nothing, whatever type the key has. From
+    -- the first write on such a server lets a script go on.
+    --
+    -- What the server refuses this write with (READONLY, MISCONF, NOREPLICAS) it
+    -- would refuse the script with. Effects are replicated instead of the script,
+    -- which a server may still have to be told: the scripts read the clock.
+    if redis.replicate_commands then redis.replicate_commands() end
+    local refused = redis.pcall('ZREMRANGEBYRANK', KEYS[1], 1, 0)
+    if type(refused) == 'table' and not refused.err:find('WRONGTYPE ', 1, true) then return refused end
+  LUA
 
   SCRIPTS = {
     "WURK.CLAIM" => <<~'LUA',

@@ -1,6 +1,6 @@
 //! What the client adds to the same bytes sent by hand with the `redis` crate.
 
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use redis::Connection;
 use wurk_client::{Heartbeat, Queue, Wurk};
@@ -95,15 +95,11 @@ fn by_the_client(con: &mut Connection, scene: &Scene) -> (f64, f64) {
         .iter()
         .map(|[public, private]| Queue::new(public.clone(), private.clone()))
         .collect();
-    let heartbeat = Heartbeat {
-        processes: &scene.keys[0],
-        identity: &scene.keys[1],
-        info: &scene.args[0],
-        beat: &scene.args[1],
-        ttl: Duration::from_secs(60),
-    };
+    let heartbeat = Heartbeat::new(&scene.keys[0], &scene.keys[1])
+        .with_info(&scene.args[0])
+        .with_beat(&scene.args[1]);
     measure(|| {
-        let claimed = wurk.claim(con, &heartbeat, &queues, None).expect("a claim");
+        let claimed = wurk.claim(con, &heartbeat, &queues).expect("a claim");
         assert!(claimed.is_some());
     })
 }

@@ -1,6 +1,6 @@
 //! All that a claim could be done by, and the floor under it.
 
-use wurk_client::{CLAIM, LOCK, REQUEUE, Script, ZADD};
+use wurk_client::scripts::{CLAIM, LOCK, REQUEUE, Script, ZADD};
 use wurk_testkit::Resp;
 
 /// A way to do it.

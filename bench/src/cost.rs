@@ -1,6 +1,6 @@
 //! The server's time per call.
 
-use wurk_client::{CLAIM, Script};
+use wurk_client::scripts::{CLAIM, Script};
 use wurk_testkit::{Options, Reply, Resp, Server};
 
 use crate::contender::{self, Contender};

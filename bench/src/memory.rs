@@ -43,13 +43,7 @@ fn drain(options: &Options, rescued: bool) -> Vec<(f64, f64)> {
         }
     }
     let queues = [Queue::new("queue:mail", "queue:mail|mine")];
-    let heartbeat = Heartbeat {
-        processes: b"processes",
-        identity: b"id",
-        info: b"{}",
-        beat: b"1",
-        ttl: Duration::from_secs(60),
-    };
+    let heartbeat = Heartbeat::new(b"processes", b"id").with_beat(b"1");
     let wurk = Wurk::new();
     let mut curve = Vec::new();
     let began = Instant::now();
@@ -66,13 +60,10 @@ fn drain(options: &Options, rescued: bool) -> Vec<(f64, f64)> {
             }
             continue;
         }
-        let Some(claimed) = wurk
-            .claim(&mut con, &heartbeat, &queues, None)
-            .expect("a claim")
-        else {
+        let Some(claimed) = wurk.claim(&mut con, &heartbeat, &queues).expect("a claim") else {
             break;
         };
-        wurk.acknowledge(&mut con, &claimed.queue.private, &claimed.job)
+        wurk.acknowledge(&mut con, &claimed)
             .expect("an acknowledgement");
         if began.elapsed() > LONGEST {
             break;

@@ -2,7 +2,7 @@
 //! the other commands.
 
 use comfy_table::{CellAlignment, Table, presets};
-use wurk_client::{LOCK, REQUEUE, Script, ZADD};
+use wurk_client::scripts::{LOCK, REQUEUE, Script, ZADD};
 use wurk_testkit::{Binary, Options};
 
 use crate::contender::Contender;

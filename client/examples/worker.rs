@@ -1,11 +1,11 @@
 //! A worker that loses no job: several threads, weighted queues, retries with
-//! back-off, jobs given back at SIGTERM, and a reaper for processes that died.
+//! back-off, jobs requeued at SIGTERM, and a reaper for processes that died.
 //!
-//! It claims and gives back by the client, which waits on all queues at once; the
-//! rest are plain commands, which turn to the client where a full server refuses
-//! them. Each job is JSON with `jid` and `queue`; working on it is appending its
-//! `jid` to a file. Jobs are done at least once: a worker that is killed between
-//! working and acknowledging leaves its job to the reaper.
+//! It claims and requeues by the client, which waits on all queues at once; the
+//! rest are plain commands, with the client as the fallback on a full server. A
+//! job is JSON with `jid` and `queue`; working on it is appending its `jid` to a
+//! file. Jobs are done at least once: a worker that is killed between working and
+//! acknowledging leaves its job to the reaper.
 //!
 //! ```sh
 //! cargo run --example worker -- --queue mail=3 --queue bulk=1 --done done.txt
@@ -21,7 +21,7 @@ use std::thread;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use clap::Parser;
-use redis::{Client, Connection, RedisError, RedisResult};
+use redis::{Client, Connection, RedisResult};
 use serde_json::Value;
 use wurk_client::{Claimed, Heartbeat, Info, Process, Queue, Wurk, is_oom};
 
@@ -95,12 +95,10 @@ fn main() -> io::Result<()> {
         .iter()
         .map(|queue| (queue.name.as_str(), queue.weight))
         .collect();
-    let info = Info {
-        concurrency: arguments.threads,
-        queues: &queues,
-        ..Info::default()
-    }
-    .json(&process);
+    let info = Info::new()
+        .with_concurrency(arguments.threads)
+        .with_queues(&queues)
+        .to_json(&process);
     let stop = Arc::new(AtomicBool::new(false));
     for signal in [signal_hook::consts::SIGTERM, signal_hook::consts::SIGINT] {
         signal_hook::flag::register(signal, Arc::clone(&stop))?;
@@ -118,9 +116,9 @@ fn main() -> io::Result<()> {
             let shared = &shared;
             scope.spawn(move || shared.until_stopped(|con| shared.work(con, index)));
         }
-        scope.spawn(|| shared.until_stopped(|con| shared.keep_house(con)));
+        scope.spawn(|| shared.until_stopped(|con| shared.maintenance_loop(con)));
     });
-    if let Err(error) = shared.say_goodbye() {
+    if let Err(error) = shared.deregister() {
         eprintln!("{}: {error}", shared.process);
     }
     Ok(())
@@ -142,9 +140,9 @@ impl Shared {
         }
     }
 
-    /// Takes the process off the books, so that nobody has to find out. Where a
-    /// job could not be given back it stays on them until it is reaped.
-    fn say_goodbye(&self) -> RedisResult<()> {
+    /// Removes the process from the set, so that no reaper has to. If a job could
+    /// not be requeued the process stays in it, to be reaped.
+    fn deregister(&self) -> RedisResult<()> {
         let mut con = self.client.get_connection()?;
         let lists: Vec<_> = (0..self.arguments.threads)
             .flat_map(|index| self.queues(index))
@@ -161,7 +159,7 @@ impl Shared {
             .exec(&mut con)
     }
 
-    /// Sleeps, but not through the end of the process.
+    /// Sleeps, unless the process is to end.
     fn pause(&self, pause: Duration) {
         let mut left = pause;
         while !self.stop.load(Relaxed) && !left.is_zero() {
@@ -171,14 +169,10 @@ impl Shared {
         }
     }
 
-    fn heartbeat<'a>(&'a self, identity: &'a str, beat: &'a str) -> Heartbeat<'a> {
-        Heartbeat {
-            processes: PROCESSES,
-            identity: identity.as_bytes(),
-            info: self.info.as_bytes(),
-            beat: beat.as_bytes(),
-            ttl: Duration::from_secs(self.arguments.ttl),
-        }
+    fn heartbeat<'a>(&'a self, identity: &'a str) -> Heartbeat<'a> {
+        Heartbeat::new(PROCESSES, identity.as_bytes())
+            .with_info(self.info.as_bytes())
+            .with_ttl(Duration::from_secs(self.arguments.ttl))
     }
 
     /// Claims and works, job by job.
@@ -191,24 +185,19 @@ impl Shared {
         let identity = self.process.identity();
         // What an earlier connection of this thread had claimed and not finished.
         for queue in &queues {
-            self.give_back_all(con, queue)?;
+            self.requeue_all(con, queue)?;
         }
+        let heartbeat = self.heartbeat(&identity);
+        let timeout = Duration::from_secs(2);
         while !self.stop.load(Relaxed) {
             let queues = self.by_weight(&queues);
-            let beat = now().to_string();
-            let heartbeat = self.heartbeat(&identity, &beat);
-            let wait = Duration::from_secs(2);
-            let Some(claimed) = self
-                .wurk
-                .claim_within(con, &heartbeat, &queues, wait, None)?
-            else {
+            let claimed = self.wurk.claim_timeout(con, &heartbeat, &queues, timeout)?;
+            let Some(claimed) = claimed else {
                 continue;
             };
             self.pause(Duration::from_millis(self.arguments.work));
             if self.stop.load(Relaxed) {
-                let Claimed { queue, job } = claimed;
-                self.wurk
-                    .requeue(con, &queue.private, &queue.public, &job, None)?;
+                self.wurk.requeue(con, &claimed)?;
             } else {
                 self.finish(con, &mut done, &claimed)?;
             }
@@ -216,7 +205,7 @@ impl Shared {
         Ok(())
     }
 
-    /// Does the job, or puts it aside where it fails. It stands somewhere else
+    /// Does the job, or schedules its retry if it fails. It is somewhere else
     /// before it is acknowledged.
     fn finish(
         &self,
@@ -224,7 +213,7 @@ impl Shared {
         done: &mut File,
         claimed: &Claimed<'_>,
     ) -> RedisResult<()> {
-        let Claimed { queue, job } = claimed;
+        let Claimed { queue, job, .. } = claimed;
         let fails =
             self.arguments.fail_one_in > 0 && fastrand::u32(..self.arguments.fail_one_in) == 0;
         if fails {
@@ -232,15 +221,12 @@ impl Shared {
                 // No object: its tries cannot be counted in it, and in the sorted
                 // set it would be one with others of the same bytes.
                 self.pause(Duration::from_secs(1));
-                self.wurk
-                    .requeue(con, &queue.private, &queue.public, job, None)?;
+                self.wurk.requeue(con, claimed)?;
                 return Ok(());
             };
-            let put = redis::cmd("ZADD").arg(RETRY).arg(at).arg(&again).exec(con);
-            rescued(put, |oom| {
-                self.wurk
-                    .zadd(con, RETRY, at, again.as_bytes(), Some(oom))
-                    .map(drop)
+            let zadd = redis::cmd("ZADD").arg(RETRY).arg(at).arg(&again).take();
+            self.wurk.query_or(con, &zadd, |wurk, con| {
+                wurk.zadd(con, RETRY, at, again.as_bytes())
             })?;
         } else {
             let parsed: Value = serde_json::from_slice(job).unwrap_or_default();
@@ -248,36 +234,40 @@ impl Shared {
             let line = format!("{}\n", parsed["jid"].as_str().unwrap_or("no jid"));
             done.write_all(line.as_bytes())?;
         }
-        self.wurk.acknowledge(con, &queue.private, job)?;
+        self.wurk.acknowledge(con, claimed)?;
         Ok(())
     }
 
     /// The heartbeat, due retries, and the jobs of the dead, every second.
-    fn keep_house(&self, con: &mut Connection) -> RedisResult<()> {
+    fn maintenance_loop(&self, con: &mut Connection) -> RedisResult<()> {
         let identity = self.process.identity();
+        // A claim writes the heartbeat, job or none: from a list that nobody pushes
+        // to, it writes just that.
+        let nothing = [self.queue("", usize::MAX)];
+        let second = Duration::from_secs(1);
+        let lock = redis::cmd("SET")
+            .arg(REAPER)
+            .arg(1)
+            .arg(&["NX", "PX", "1000"])
+            .take();
         while !self.stop.load(Relaxed) {
-            let beat = now().to_string();
             let plain = redis::pipe()
                 .hset(&identity, "info", &self.info)
-                .hset(&identity, "beat", &beat)
+                .hset(&identity, "beat", now())
                 .expire(&identity, i64::try_from(self.arguments.ttl).unwrap_or(60))
                 .sadd(PROCESSES, &identity)
                 .exec(con);
-            // A claim writes the heartbeat, job or none: from a list that nobody
-            // pushes to, it writes just that.
-            let nothing = [self.queue("", usize::MAX)];
-            rescued(plain, |oom| {
-                self.wurk
-                    .claim(con, &self.heartbeat(&identity, &beat), &nothing, Some(oom))
-                    .map(drop)
-            })?;
-            let lock = redis::cmd("SET")
-                .arg(REAPER)
-                .arg(1)
-                .arg(&["NX", "PX", "1000"])
-                .query(con);
-            let second = Duration::from_secs(1);
-            if rescued(lock, |oom| self.wurk.lock(con, REAPER, second, Some(oom)))? {
+            match plain {
+                Err(oom) if is_oom(&oom) => {
+                    let wurk = self.wurk.or_else_oom(oom);
+                    wurk.claim(con, &self.heartbeat(&identity), &nothing)?;
+                }
+                plain => plain?,
+            }
+            let locked = self
+                .wurk
+                .query_or(con, &lock, |wurk, con| wurk.try_lock(con, REAPER, second))?;
+            if locked {
                 self.promote(con)?;
                 self.reap(con)?;
             }
@@ -286,8 +276,7 @@ impl Shared {
         Ok(())
     }
 
-    /// Pushes the jobs whose retry is due. A full server does not permit that:
-    /// they wait until it does.
+    /// Pushes the jobs whose retry is due. A full server refuses that: they wait.
     fn promote(&self, con: &mut Connection) -> RedisResult<()> {
         let due: Vec<Vec<u8>> = redis::cmd("ZRANGEBYSCORE")
             .arg(RETRY)
@@ -311,7 +300,7 @@ impl Shared {
         Ok(())
     }
 
-    /// Gives back the jobs of processes whose hash has lapsed.
+    /// Requeues the jobs of processes whose hash has expired.
     fn reap(&self, con: &mut Connection) -> RedisResult<()> {
         let processes: Vec<Vec<u8>> = redis::cmd("SMEMBERS").arg(PROCESSES).query(con)?;
         for dead in processes {
@@ -321,23 +310,22 @@ impl Shared {
             let lists: Vec<Vec<u8>> = redis::cmd("KEYS").arg(lists_of(&dead)).query(con)?;
             for private in lists {
                 let public = public_of(&private).to_vec();
-                self.give_back_all(con, &Queue::new(public, private))?;
+                self.requeue_all(con, &Queue::new(public, private))?;
             }
             redis::cmd("SREM").arg(PROCESSES).arg(&dead).exec(con)?;
         }
         Ok(())
     }
 
-    /// Empties a private list, the job that was claimed last first.
-    fn give_back_all(&self, con: &mut Connection, queue: &Queue) -> RedisResult<()> {
+    /// Requeues a whole private list, the job that was claimed last first.
+    fn requeue_all(&self, con: &mut Connection, queue: &Queue) -> RedisResult<()> {
         let jobs: Vec<Vec<u8>> = redis::cmd("LRANGE")
             .arg(&queue.private)
             .arg(0)
             .arg(-1)
             .query(con)?;
         for job in jobs {
-            self.wurk
-                .requeue(con, &queue.private, &queue.public, &job, None)?;
+            self.wurk.requeue(con, &Claimed::new(queue, job))?;
         }
         Ok(())
     }
@@ -381,7 +369,7 @@ impl Shared {
 }
 
 /// The job with one more try counted, and when that is due: later each time.
-/// Nothing where the job is no JSON object.
+/// `None` if the job is not a JSON object.
 fn retry(job: &[u8], public: &[u8]) -> Option<(String, f64)> {
     let Ok(Value::Object(mut job)) = serde_json::from_slice(job) else {
         return None;
@@ -413,18 +401,6 @@ fn lists_of(identity: &[u8]) -> Vec<u8> {
 fn public_of(private: &[u8]) -> &[u8] {
     let public = private.rsplitn(5, |byte| *byte == b'|').nth(4);
     public.unwrap_or(private)
-}
-
-/// The result of a plain call, or what the client makes of it where the server
-/// is full.
-fn rescued<T>(
-    plain: RedisResult<T>,
-    call: impl FnOnce(RedisError) -> RedisResult<T>,
-) -> RedisResult<T> {
-    match plain {
-        Err(error) if is_oom(&error) => call(error),
-        result => result,
-    }
 }
 
 fn now() -> f64 {

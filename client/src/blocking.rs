@@ -1,26 +1,25 @@
 //! The calls over a blocking connection.
 
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use redis::{ConnectionLike, RedisError, RedisResult};
+use redis::{Cmd, ConnectionLike, FromRedisValue, RedisResult};
 
-use crate::calls::{
-    Acknowledge, Bclaim, Call, Claim, Claimed, Heartbeat, Kind, Lock, Queue, Requeue, Zadd,
-};
-use crate::ladder::Ladder;
-use crate::route::{Road, Wurk};
-use crate::wait::{self, Turn, Wait};
+use crate::calls::{Claim, Lock, Requeue, Zadd, acknowledge};
+use crate::client::Wurk;
+use crate::error_class::is_oom;
+use crate::heartbeat::Heartbeat;
+use crate::machine::{Attempt, Machine, Step, WaitingClaim};
+use crate::queue::{Claimed, Queue};
 
 /// Over any blocking connection of the `redis` crate: plain, TLS, unix socket,
-/// pooled, of a Sentinel or a cluster. `oom` is in every call the error that
-/// sent the caller here, or `None`.
+/// pooled, of a Sentinel or a cluster.
 impl Wurk {
-    /// Takes the next job: moves the tail of the first queue that holds one to
-    /// the head of its private list, and writes the heartbeat, job or none.
+    /// Claims the next job: moves the tail of the first queue that holds one to the
+    /// head of its private list, and writes the heartbeat, job or none.
     ///
-    /// `queues` are looked at in order. `None` when all are empty; without
-    /// queues nothing is sent.
+    /// `queues` are in order of preference. Returns `None` if all are empty;
+    /// without queues nothing is sent.
     ///
     /// ```
     /// # use redis_test::{MockCmd, MockRedisConnection};
@@ -28,50 +27,44 @@ impl Wurk {
     /// #     .arg(&["{}", "1700000000.5", "60"]).take();
     /// # let job = redis::Value::Array(vec![redis::Value::Int(1), redis::Value::BulkString(b"job".to_vec())]);
     /// # let mut con = MockRedisConnection::new([MockCmd::new(call, Ok(job))]);
-    /// use std::time::Duration;
     /// use wurk_client::{Heartbeat, Queue, Wurk};
     ///
     /// let queues = [Queue::new("queue:mail", "queue:mail|mine")];
-    /// let heartbeat = Heartbeat {
-    ///     processes: b"processes",
-    ///     identity: b"host:1:f00",
-    ///     info: b"{}",
-    ///     beat: b"1700000000.5",
-    ///     ttl: Duration::from_secs(60),
-    /// };
-    /// let claimed = Wurk::new().claim(&mut con, &heartbeat, &queues, None)?.expect("a job");
+    /// let heartbeat = Heartbeat::new(b"processes", b"host:1:f00");
+    /// # let heartbeat = heartbeat.with_beat(b"1700000000.5");
+    /// let claimed = Wurk::new().claim(&mut con, &heartbeat, &queues)?.expect("a job");
     /// assert_eq!(claimed.job, b"job");
     /// assert_eq!(claimed.queue.private, b"queue:mail|mine");
     /// # Ok::<(), redis::RedisError>(())
     /// ```
     ///
     /// # Errors
-    /// `oom`, unchanged, where no road leads on (the server's own refusal where
-    /// the caller brought none); every other error of the server as it is, e.g.
-    /// `WRONGTYPE`. No job has moved then, unless the reply was lost: a job that
-    /// was claimed in that moment stands in the private list.
+    /// The server's, as it is, e.g. `WRONGTYPE`; if neither the module nor a script
+    /// is available, the one of [`or_else_oom`](Self::or_else_oom), or else the
+    /// server's last. No job has moved then, unless the reply was lost: a job that
+    /// was claimed in that moment is in the private list.
     ///
-    /// In the server's words: `WURK.CLAIM`, or `HSET`, `SADD`, `EXPIRE`, `LMOVE`.
+    /// Equivalent to `WURK.CLAIM`, or `HSET`, `SADD`, `EXPIRE` and `LMOVE`.
     pub fn claim<'q>(
         &self,
-        con: &mut dyn ConnectionLike,
+        con: &mut (impl ConnectionLike + ?Sized),
         heartbeat: &Heartbeat<'_>,
         queues: &'q [Queue],
-        oom: Option<RedisError>,
     ) -> RedisResult<Option<Claimed<'q>>> {
         if queues.is_empty() {
             return Ok(None);
         }
-        self.run(con, &Claim { heartbeat, queues }, oom)
+        let heartbeat = *heartbeat;
+        drive(con, Attempt::new(self, Claim { heartbeat, queues }))
     }
 
-    /// As [`claim`](Self::claim), but waits for a job for as long as `wait`.
+    /// [`claim`](Self::claim) that waits up to `timeout` for a job.
     ///
-    /// Where the server knows `WURK.BCLAIM` it does the waiting, up to
-    /// [`slice`](Self::with_slice) at a time but never longer than a third of the
-    /// heartbeat's `ttl`, and a job is here the moment it is pushed. Elsewhere the claim is made again with a growing pause, from 10
-    /// ms to a second. Each look writes the heartbeat, from the second on with
-    /// the clock as `beat`. Without queues it waits and sends nothing.
+    /// If the server has `WURK.BCLAIM` it does the waiting, for
+    /// [a block timeout](Self::with_block_timeout) at a time, and a job is here the
+    /// moment it is pushed. Otherwise the queues are polled with growing pauses,
+    /// from 10 ms to a second. Each of them writes the heartbeat. Without queues it
+    /// waits and sends nothing.
     ///
     /// ```
     /// # use redis_test::{MockCmd, MockRedisConnection};
@@ -79,155 +72,106 @@ impl Wurk {
     /// #     .arg(&["{}", "1700000000.5", "60", "0.25"]).take();
     /// # let job = redis::Value::Array(vec![redis::Value::Int(1), redis::Value::BulkString(b"job".to_vec())]);
     /// # let mut con = MockRedisConnection::new([MockCmd::new(call, Ok(job))]);
-    /// # use std::time::Duration;
     /// # use wurk_client::{Heartbeat, Queue, Wurk};
     /// # let queues = [Queue::new("queue:mail", "queue:mail|mine")];
-    /// # let heartbeat = Heartbeat {
-    /// #     processes: b"processes",
-    /// #     identity: b"host:1:f00",
-    /// #     info: b"{}",
-    /// #     beat: b"1700000000.5",
-    /// #     ttl: Duration::from_secs(60),
-    /// # };
-    /// let wait = Duration::from_secs(2);
-    /// let claimed = Wurk::new().claim_within(&mut con, &heartbeat, &queues, wait, None)?;
+    /// # let heartbeat = Heartbeat::new(b"processes", b"host:1:f00").with_beat(b"1700000000.5");
+    /// use std::time::Duration;
+    ///
+    /// let timeout = Duration::from_secs(2);
+    /// let claimed = Wurk::new().claim_timeout(&mut con, &heartbeat, &queues, timeout)?;
     /// assert_eq!(claimed.expect("a job").job, b"job");
     /// # Ok::<(), redis::RedisError>(())
     /// ```
     ///
     /// # Errors
-    /// As for [`claim`](Self::claim). A connection that gives up on a reply
-    /// before the wait is over loses the reply: give it a read time-out above
-    /// the slice.
+    /// As for [`claim`](Self::claim). A connection that gives up on a reply before
+    /// the block timeout loses the reply: its read timeout has to be longer.
     ///
-    /// In the server's words: `WURK.BCLAIM`, or those of [`claim`](Self::claim).
-    pub fn claim_within<'q>(
+    /// Equivalent to `WURK.BCLAIM`, or [`claim`](Self::claim) again and again.
+    pub fn claim_timeout<'q>(
         &self,
-        con: &mut dyn ConnectionLike,
+        con: &mut (impl ConnectionLike + ?Sized),
         heartbeat: &Heartbeat<'_>,
         queues: &'q [Queue],
-        wait: Duration,
-        oom: Option<RedisError>,
+        timeout: Duration,
     ) -> RedisResult<Option<Claimed<'q>>> {
         if queues.is_empty() {
-            thread::sleep(wait);
+            thread::sleep(timeout);
             return Ok(None);
         }
-        let mut beat = None;
-        let mut wait = Wait::new(Instant::now(), wait, self.slice(), heartbeat.ttl);
-        loop {
-            let blocks = self.road(Kind::Bclaim) == Road::Module;
-            let turn = wait.turn(Instant::now(), blocks);
-            let heartbeat = Heartbeat {
-                beat: beat.as_deref().map_or(heartbeat.beat, str::as_bytes),
-                ..*heartbeat
-            };
-            let claim = Claim {
-                heartbeat: &heartbeat,
-                queues,
-            };
-            let claimed = match turn {
-                Turn::Over => return Ok(None),
-                Turn::Pause(pause) => {
-                    thread::sleep(pause);
-                    continue;
-                }
-                Turn::Claim => self.run(con, &claim, oom.clone())?,
-                Turn::Block(timeout) => {
-                    let call = Bclaim { claim, timeout };
-                    let mut ladder = Ladder::new(self, Kind::Bclaim, oom.clone());
-                    match ladder.next(con.req_command(&call.command(Road::Module))) {
-                        Some(result) => call.reply(result?)?,
-                        // Unknown: from now on by claiming.
-                        None => {
-                            self.learn(Kind::Bclaim, ladder.road());
-                            wait.unknown();
-                            continue;
-                        }
-                    }
-                }
-            };
-            if claimed.is_some() {
-                return Ok(claimed);
-            }
-            beat = Some(wait::clock());
-        }
+        let heartbeat = *heartbeat;
+        let claim = Claim { heartbeat, queues };
+        drive(con, WaitingClaim::new(self, claim, timeout))
     }
 
-    /// Says that a job is done: takes it out of the private list. `false` when
-    /// it was not there any more, e.g. because somebody took this process for
-    /// dead and gave the job back.
+    /// Acknowledges a job that is done: removes it from the private list. Returns
+    /// `false` if it was no longer there, e.g. because a reaper took this process
+    /// for dead and requeued it.
     ///
-    /// A full server permits it, so there is one road only.
+    /// No server refuses this for memory.
     ///
     /// ```
     /// # use redis_test::{MockCmd, MockRedisConnection};
+    /// # use wurk_client::{Claimed, Queue, Wurk};
     /// # let call = redis::cmd("LREM").arg(&["queue:mail|mine", "1", "job"]).take();
     /// # let mut con = MockRedisConnection::new([MockCmd::new(call, Ok(redis::Value::Int(1)))]);
-    /// let wurk = wurk_client::Wurk::new();
-    /// assert!(wurk.acknowledge(&mut con, b"queue:mail|mine", b"job")?);
+    /// # let queue = Queue::new("queue:mail", "queue:mail|mine");
+    /// # let claimed = Claimed::new(&queue, "job");
+    /// assert!(Wurk::new().acknowledge(&mut con, &claimed)?);
     /// # Ok::<(), redis::RedisError>(())
     /// ```
     ///
     /// # Errors
-    /// The server's, as they are.
+    /// The server's, as it is.
     ///
-    /// In the server's words: `LREM private 1 job`.
+    /// Equivalent to `LREM private 1 job`.
     pub fn acknowledge(
         &self,
-        con: &mut dyn ConnectionLike,
-        private: &[u8],
-        job: &[u8],
+        con: &mut (impl ConnectionLike + ?Sized),
+        claimed: &Claimed<'_>,
     ) -> RedisResult<bool> {
-        Acknowledge { private, job }.command().query(con)
+        let value = con.req_command(&acknowledge(claimed))?;
+        Ok(redis::from_redis_value(value.extract_error()?)?)
     }
 
-    /// Gives a job back: it will be the next that is claimed from `public`.
-    /// `false` when it has left the private list since.
+    /// Requeues a job: it will be the next that is claimed from its queue. Returns
+    /// `false` if it was no longer in the private list.
     ///
     /// ```
     /// # use redis_test::{MockCmd, MockRedisConnection};
+    /// # use wurk_client::{Claimed, Queue, Wurk};
     /// # let call = redis::cmd("WURK.REQUEUE").arg(&["queue:mail|mine", "queue:mail", "job"]).take();
     /// # let mut con = MockRedisConnection::new([MockCmd::new(call, Ok(redis::Value::Int(1)))]);
-    /// let wurk = wurk_client::Wurk::new();
-    /// assert!(wurk.requeue(&mut con, b"queue:mail|mine", b"queue:mail", b"job", None)?);
+    /// # let queue = Queue::new("queue:mail", "queue:mail|mine");
+    /// # let claimed = Claimed::new(&queue, "job");
+    /// assert!(Wurk::new().requeue(&mut con, &claimed)?);
     /// # Ok::<(), redis::RedisError>(())
     /// ```
     ///
     /// # Errors
-    /// As for [`claim`](Self::claim). The job stands in one of the lists.
+    /// As for [`claim`](Self::claim). The job is in one of the lists.
     ///
-    /// In the server's words: `WURK.REQUEUE`, or `RPUSH` and `LREM`.
+    /// Equivalent to `WURK.REQUEUE`, or `RPUSH` and `LREM`.
     pub fn requeue(
         &self,
-        con: &mut dyn ConnectionLike,
-        private: &[u8],
-        public: &[u8],
-        job: &[u8],
-        oom: Option<RedisError>,
+        con: &mut (impl ConnectionLike + ?Sized),
+        claimed: &Claimed<'_>,
     ) -> RedisResult<bool> {
-        self.run(
-            con,
-            &Requeue {
-                private,
-                public,
-                job,
-            },
-            oom,
-        )
+        drive(con, Attempt::new(self, Requeue(claimed)))
     }
 
-    /// Takes a lock that lapses after `ttl` (in whole milliseconds, rounded up).
-    /// `false` while somebody holds it.
+    /// Tries to acquire a lock that expires after `ttl` (in whole milliseconds,
+    /// rounded up). Returns `false` if it is held.
+    ///
+    /// A lock has no owner: deleting the key releases it, whoever does so.
     ///
     /// ```
     /// # use redis_test::{MockCmd, MockRedisConnection};
+    /// # use std::time::Duration;
     /// # let call = redis::cmd("WURK.LOCK").arg("reaper").arg(30_000).take();
     /// # let mut con = MockRedisConnection::new([MockCmd::new(call, Ok(redis::Value::Okay))]);
-    /// use std::time::Duration;
-    ///
     /// let wurk = wurk_client::Wurk::new();
-    /// assert!(wurk.lock(&mut con, b"reaper", Duration::from_secs(30), None)?);
+    /// assert!(wurk.try_lock(&mut con, b"reaper", Duration::from_secs(30))?);
     /// # Ok::<(), redis::RedisError>(())
     /// ```
     ///
@@ -235,58 +179,90 @@ impl Wurk {
     /// As for [`claim`](Self::claim), and `ERR invalid expire time` for a `ttl` of
     /// zero; nothing has been written.
     ///
-    /// In the server's words: `WURK.LOCK`, or `SET key 1 NX PX ttl`.
-    pub fn lock(
+    /// Equivalent to `WURK.LOCK`, or `SET key 1 NX PX ttl`.
+    pub fn try_lock(
         &self,
-        con: &mut dyn ConnectionLike,
+        con: &mut (impl ConnectionLike + ?Sized),
         key: &[u8],
         ttl: Duration,
-        oom: Option<RedisError>,
     ) -> RedisResult<bool> {
-        self.run(con, &Lock { key, ttl }, oom)
+        drive(con, Attempt::new(self, Lock { key, ttl }))
     }
 
-    /// Adds `member` to a sorted set: a failed job to where its retry is waited
-    /// for, with the moment of the retry as `score`, mostly in seconds since 1970.
-    /// `false` when it was there and only its score was updated.
+    /// Adds `member` to a sorted set: a failed job to the set that it is retried
+    /// from, with the time of the retry as `score`, usually in seconds since 1970.
+    /// Returns `false` if it was a member and only its score was updated.
     ///
     /// ```
     /// # use redis_test::{MockCmd, MockRedisConnection};
     /// # let call = redis::cmd("WURK.ZADD").arg("retry").arg(1.5).arg("job").take();
     /// # let mut con = MockRedisConnection::new([MockCmd::new(call, Ok(redis::Value::Int(1)))]);
     /// let wurk = wurk_client::Wurk::new();
-    /// assert!(wurk.zadd(&mut con, b"retry", 1.5, b"job", None)?);
+    /// assert!(wurk.zadd(&mut con, b"retry", 1.5, b"job")?);
     /// # Ok::<(), redis::RedisError>(())
     /// ```
     ///
     /// # Errors
     /// As for [`claim`](Self::claim), and `ERR value is not a valid float` for a
-    /// `score` that is no number; nothing has been written.
+    /// `score` that is not a number; nothing has been written.
     ///
-    /// In the server's words: `WURK.ZADD`, or `ZADD key score member`.
+    /// Equivalent to `WURK.ZADD`, or `ZADD key score member`.
     pub fn zadd(
         &self,
-        con: &mut dyn ConnectionLike,
+        con: &mut (impl ConnectionLike + ?Sized),
         key: &[u8],
         score: f64,
         member: &[u8],
-        oom: Option<RedisError>,
     ) -> RedisResult<bool> {
-        self.run(con, &Zadd { key, score, member }, oom)
+        drive(con, Attempt::new(self, Zadd { key, score, member }))
     }
 
-    fn run<C: Call>(
+    /// Runs a plain command, and `instead` if the server refuses it for memory.
+    ///
+    /// `instead` gets a [`Wurk`] whose calls return the OOM error of the command,
+    /// unchanged, if neither the module nor a script is available.
+    ///
+    /// ```
+    /// # use redis_test::{MockCmd, MockRedisConnection};
+    /// # let plain = redis::cmd("ZADD").arg("retry").arg(1.5).arg("job").take();
+    /// # let oom = redis::make_extension_error("OOM".into(), None);
+    /// # let call = redis::cmd("WURK.ZADD").arg("retry").arg(1.5).arg("job").take();
+    /// # let mut con = MockRedisConnection::new([
+    /// #     MockCmd::new(plain, Err::<redis::Value, _>(oom)),
+    /// #     MockCmd::new(call, Ok(redis::Value::Int(1))),
+    /// # ]);
+    /// # let wurk = wurk_client::Wurk::new();
+    /// let zadd = redis::cmd("ZADD").arg("retry").arg(1.5).arg("job").take();
+    /// let added = wurk.query_or(&mut con, &zadd, |wurk, con| wurk.zadd(con, b"retry", 1.5, b"job"))?;
+    /// assert!(added);
+    /// # Ok::<(), redis::RedisError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Those of the command, or of `instead`.
+    pub fn query_or<C: ConnectionLike + ?Sized, T: FromRedisValue>(
         &self,
-        con: &mut dyn ConnectionLike,
-        call: &C,
-        oom: Option<RedisError>,
-    ) -> RedisResult<C::Reply> {
-        let mut ladder = Ladder::new(self, C::KIND, oom);
-        loop {
-            let reply = con.req_command(&call.command(ladder.road()));
-            if let Some(result) = ladder.next(reply) {
-                return call.reply(result?);
-            }
+        con: &mut C,
+        command: &Cmd,
+        instead: impl FnOnce(&Self, &mut C) -> RedisResult<T>,
+    ) -> RedisResult<T> {
+        let reply = con.req_command(command);
+        match reply.and_then(redis::Value::extract_error) {
+            Err(oom) if is_oom(&oom) => instead(&self.or_else_oom(oom), con),
+            reply => Ok(redis::from_redis_value(reply?)?),
+        }
+    }
+}
+
+fn drive<M: Machine>(
+    con: &mut (impl ConnectionLike + ?Sized),
+    mut machine: M,
+) -> RedisResult<M::Output> {
+    loop {
+        match machine.step() {
+            Step::Send(command) => machine.on_reply(con.req_command(&command)),
+            Step::Sleep(pause) => thread::sleep(pause),
+            Step::Done(result) => return result,
         }
     }
 }

@@ -1,99 +1,16 @@
-//! The calls: what each sends on each road, and what its reply says.
+//! The calls: what each sends by each strategy, and what its reply means.
 
 use std::time::Duration;
 
 use redis::{Cmd, RedisResult, Value};
 
-use crate::route::Road;
-use crate::scripts::{self, Script};
+use crate::heartbeat::{Clock, Heartbeat};
+use crate::queue::{Claimed, Queue};
+use crate::strategy::{CommandKind, Strategy};
 
-/// A queue, and the caller's own list of the jobs it has in flight from it.
-///
-/// In a cluster both keys must share a hash tag with each other and with the
-/// keys of the [`Heartbeat`].
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Queue {
-    /// The list that jobs are pushed to.
-    pub public: Vec<u8>,
-    /// The list that this process moves them to.
-    pub private: Vec<u8>,
-}
-
-impl Queue {
-    /// A queue of these two lists.
-    pub fn new(public: impl Into<Vec<u8>>, private: impl Into<Vec<u8>>) -> Self {
-        Self {
-            public: public.into(),
-            private: private.into(),
-        }
-    }
-}
-
-/// What a claim says of the process that claims: that it is alive.
-///
-/// A full server refuses the heartbeat's own `HSET`; without it the process
-/// would be taken for dead and its jobs for orphans.
-#[derive(Clone, Copy, Debug)]
-pub struct Heartbeat<'a> {
-    /// The set of all processes' identities.
-    pub processes: &'a [u8],
-    /// The hash of this process, and its member in that set.
-    pub identity: &'a [u8],
-    /// What the process is: its field `info`, written where there is no hash yet.
-    pub info: &'a [u8],
-    /// When it was last seen: its field `beat`, in seconds since 1970.
-    pub beat: &'a [u8],
-    /// How long the hash lives without another heartbeat; in whole seconds,
-    /// rounded up. Zero is refused with `ERR invalid expire time`.
-    pub ttl: Duration,
-}
-
-/// A job that now stands in a private list of the caller's.
-#[must_use = "the job is in the private list: acknowledge it, or give it back"]
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Claimed<'q> {
-    /// The queue it came from.
-    pub queue: &'q Queue,
-    /// The job, byte for byte.
-    pub job: Vec<u8>,
-}
-
-/// Which call it is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
-    Claim,
-    /// Has no script: by any road but the module's it is claiming again.
-    Bclaim,
-    Requeue,
-    Lock,
-    Zadd,
-}
-
-impl Kind {
-    pub(crate) const COUNT: usize = 5;
-
-    /// The module's command.
-    pub(crate) fn command(self) -> &'static str {
-        match self {
-            Self::Bclaim => "WURK.BCLAIM",
-            _ => self.script().command,
-        }
-    }
-
-    /// The script that does the same.
-    pub(crate) fn script(self) -> &'static Script {
-        match self {
-            Self::Claim | Self::Bclaim => &scripts::CLAIM,
-            Self::Requeue => &scripts::REQUEUE,
-            Self::Lock => &scripts::LOCK,
-            Self::Zadd => &scripts::ZADD,
-        }
-    }
-}
-
-/// A call that can be sent by any road.
+/// A call that can be sent by any strategy.
 pub(crate) trait Call {
-    const KIND: Kind;
+    const KIND: CommandKind;
     /// What the caller gets.
     type Reply;
 
@@ -103,22 +20,22 @@ pub(crate) trait Call {
     /// Appends the keys, then the other arguments.
     fn arguments(&self, command: &mut Cmd);
 
-    /// What the server's reply means.
+    /// Reads the server's reply.
     fn reply(&self, value: Value) -> RedisResult<Self::Reply>;
 
-    /// The command for `road`, in buffers that need not grow.
-    fn command(&self, road: Road) -> Cmd {
+    /// The command for a strategy, in buffers that need not grow.
+    fn command(&self, strategy: Strategy) -> Cmd {
         let (keys, others, bytes) = self.size();
-        let text = match road {
-            Road::Module => {
-                let name = Self::KIND.command();
+        let text = match strategy {
+            Strategy::Module => {
+                let name = Self::KIND.name();
                 let mut command = Cmd::with_capacity(1 + keys + others, name.len() + bytes);
                 command.arg(name);
                 self.arguments(&mut command);
                 return command;
             }
-            Road::Script => Self::KIND.script().text,
-            Road::ScriptBehindAWrite => Self::KIND.script().behind_a_write(),
+            Strategy::Script => Self::KIND.script().text,
+            Strategy::WriteFirstScript => Self::KIND.script().legacy_text(),
         };
         let mut command = Cmd::with_capacity(3 + keys + others, text.len() + bytes + 16);
         command.arg("EVAL").arg(text).arg(keys);
@@ -131,13 +48,14 @@ pub(crate) trait Call {
 const NUMBER: usize = 20;
 
 /// `WURK.CLAIM`.
+#[derive(Clone, Copy)]
 pub(crate) struct Claim<'a, 'q> {
-    pub(crate) heartbeat: &'a Heartbeat<'a>,
+    pub(crate) heartbeat: Heartbeat<'a>,
     pub(crate) queues: &'q [Queue],
 }
 
 impl<'q> Call for Claim<'_, 'q> {
-    const KIND: Kind = Kind::Claim;
+    const KIND: CommandKind = CommandKind::Claim;
     type Reply = Option<Claimed<'q>>;
 
     fn size(&self) -> (usize, usize, usize) {
@@ -148,12 +66,13 @@ impl<'q> Call for Claim<'_, 'q> {
             beat,
             ..
         } = self.heartbeat;
+        let beat = beat.map_or(Clock::LENGTH, <[u8]>::len);
         let lists: usize = self
             .queues
             .iter()
             .map(|queue| queue.public.len() + queue.private.len())
             .sum();
-        let bytes = processes.len() + identity.len() + lists + info.len() + beat.len() + NUMBER;
+        let bytes = processes.len() + identity.len() + lists + info.len() + beat + NUMBER;
         (2 + 2 * self.queues.len(), 3, bytes)
     }
 
@@ -164,7 +83,7 @@ impl<'q> Call for Claim<'_, 'q> {
             info,
             beat,
             ttl,
-        } = *self.heartbeat;
+        } = self.heartbeat;
         command.arg(processes).arg(identity);
         for queue in self.queues {
             command.arg(&queue.public).arg(&queue.private);
@@ -172,7 +91,12 @@ impl<'q> Call for Claim<'_, 'q> {
         let seconds = ttl
             .as_secs()
             .saturating_add(u64::from(ttl.subsec_nanos() > 0));
-        command.arg(info).arg(beat).arg(seconds);
+        command.arg(info);
+        match beat {
+            Some(beat) => command.arg(beat),
+            None => command.arg(Clock::now().bytes()),
+        };
+        command.arg(seconds);
     }
 
     fn reply(&self, value: Value) -> RedisResult<Self::Reply> {
@@ -190,12 +114,12 @@ impl<'q> Call for Claim<'_, 'q> {
 /// `WURK.BCLAIM`.
 pub(crate) struct Bclaim<'a, 'q> {
     pub(crate) claim: Claim<'a, 'q>,
-    /// Not zero, which would be for ever.
+    /// Not zero, which would be no timeout.
     pub(crate) timeout: Duration,
 }
 
 impl<'q> Call for Bclaim<'_, 'q> {
-    const KIND: Kind = Kind::Bclaim;
+    const KIND: CommandKind = CommandKind::Bclaim;
     type Reply = Option<Claimed<'q>>;
 
     fn size(&self) -> (usize, usize, usize) {
@@ -214,26 +138,21 @@ impl<'q> Call for Bclaim<'_, 'q> {
 }
 
 /// `WURK.REQUEUE`.
-pub(crate) struct Requeue<'a> {
-    pub(crate) private: &'a [u8],
-    pub(crate) public: &'a [u8],
-    pub(crate) job: &'a [u8],
-}
+pub(crate) struct Requeue<'a>(pub(crate) &'a Claimed<'a>);
 
 impl Call for Requeue<'_> {
-    const KIND: Kind = Kind::Requeue;
+    const KIND: CommandKind = CommandKind::Requeue;
     type Reply = bool;
 
     fn size(&self) -> (usize, usize, usize) {
-        (
-            2,
-            1,
-            self.private.len() + self.public.len() + self.job.len(),
-        )
+        let Claimed { queue, job } = self.0;
+        let bytes = queue.private.len() + queue.public.len() + job.len();
+        (2, 1, bytes)
     }
 
     fn arguments(&self, command: &mut Cmd) {
-        command.arg(self.private).arg(self.public).arg(self.job);
+        let Claimed { queue, job } = self.0;
+        command.arg(&queue.private).arg(&queue.public).arg(job);
     }
 
     fn reply(&self, value: Value) -> RedisResult<bool> {
@@ -248,7 +167,7 @@ pub(crate) struct Lock<'a> {
 }
 
 impl Call for Lock<'_> {
-    const KIND: Kind = Kind::Lock;
+    const KIND: CommandKind = CommandKind::Lock;
     type Reply = bool;
 
     fn size(&self) -> (usize, usize, usize) {
@@ -275,7 +194,7 @@ pub(crate) struct Zadd<'a> {
 }
 
 impl Call for Zadd<'_> {
-    const KIND: Kind = Kind::Zadd;
+    const KIND: CommandKind = CommandKind::Zadd;
     type Reply = bool;
 
     fn size(&self) -> (usize, usize, usize) {
@@ -291,20 +210,13 @@ impl Call for Zadd<'_> {
     }
 }
 
-/// `LREM private 1 job`.
-pub(crate) struct Acknowledge<'a> {
-    pub(crate) private: &'a [u8],
-    pub(crate) job: &'a [u8],
-}
-
-impl Acknowledge<'_> {
-    pub(crate) fn command(&self) -> Cmd {
-        let name = "LREM";
-        let bytes = name.len() + self.private.len() + NUMBER + self.job.len();
-        let mut command = Cmd::with_capacity(4, bytes);
-        command.arg(name).arg(self.private).arg(1).arg(self.job);
-        command
-    }
+/// `LREM private 1 job`, which no server refuses for memory.
+pub(crate) fn acknowledge(Claimed { queue, job }: &Claimed) -> Cmd {
+    let name = "LREM";
+    let bytes = name.len() + queue.private.len() + NUMBER + job.len();
+    let mut command = Cmd::with_capacity(4, bytes);
+    command.arg(name).arg(&queue.private).arg(1).arg(job);
+    command
 }
 
 fn unexpected(what: &'static str) -> redis::RedisError {

@@ -1,71 +1,74 @@
-//! Job queues on Redis or Valkey that go on when the server is full.
+//! Job queues on Redis or Valkey that keep working when the server is full.
 //!
 //! A server that has reached `maxmemory` under `noeviction` refuses `LMOVE`,
-//! `ZADD`, `SET` and whatever else may grow memory, so no worker gets its next
-//! job and nothing frees the memory that is missing. [`Wurk`] makes the same
-//! key moves by the first of these roads that the server has:
+//! `ZADD`, `SET` and whatever else may grow memory, so workers that move a job to
+//! claim it stand still, and the memory that they would free stays used. [`Wurk`]
+//! makes the same key moves by the first of these that the server has:
 //!
-//! 1. the commands of the `wurk` module, `WURK.CLAIM` and its kin;
-//! 2. a script that the server lets run out of memory, from Redis 7.0 on;
-//! 3. the same script behind a write that changes nothing, before 7.0;
-//! 4. none: the caller gets back the very error it came with.
+//! 1. the commands of the `wurk` module, `WURK.CLAIM` and the others;
+//! 2. a script flagged `allow-oom`, from Redis 7.0 on;
+//! 3. the same script after a write that changes nothing, before 7.0;
+//! 4. nothing: the caller gets its own OOM error back, unchanged.
 //!
-//! A worker calls its usual commands, and these when one of them is refused:
+//! A worker runs its usual commands, and these if one of them is refused:
 //!
 //! ```no_run
 //! # fn main() -> redis::RedisResult<()> {
-//! use std::time::Duration;
-//! use wurk_client::{Heartbeat, Queue, Wurk, is_oom};
+//! use wurk_client::{Heartbeat, Queue, Wurk, redis};
 //!
 //! let mut con = redis::Client::open("redis://127.0.0.1/")?.get_connection()?;
 //! let wurk = Wurk::new(); // one for each server, shared by threads
 //! let queues = [Queue::new("queue:mail", "queue:mail|host|1|f00|0")];
+//! let heartbeat = Heartbeat::new(b"processes", b"host:1:f00");
 //!
-//! let claimed: redis::RedisResult<Option<Vec<u8>>> = redis::cmd("LMOVE")
+//! let lmove = redis::cmd("LMOVE")
 //!     .arg(&[&queues[0].public, &queues[0].private])
 //!     .arg(&["RIGHT", "LEFT"])
-//!     .query(&mut con);
-//! let job = match claimed {
-//!     Err(error) if is_oom(&error) => {
-//!         let heartbeat = Heartbeat {
-//!             processes: b"processes",
-//!             identity: b"host:1:f00",
-//!             info: b"{}",
-//!             beat: b"1700000000.5",
-//!             ttl: Duration::from_secs(60),
-//!         };
-//!         wurk.claim(&mut con, &heartbeat, &queues, Some(error))?.map(|claimed| claimed.job)
-//!     }
-//!     job => job?,
-//! };
+//!     .take();
+//! let job: Option<Vec<u8>> = wurk.query_or(&mut con, &lmove, |wurk, con| {
+//!     Ok(wurk.claim(con, &heartbeat, &queues)?.map(|claimed| claimed.job))
+//! })?;
 //! # Ok(())
 //! # }
 //! ```
 //!
-//! | room | what is in it |
+//! Unix only. With the feature `tokio` each call also exists for asynchronous
+//! connections, with `_async` after its name.
+//!
+//! | module | what is in it |
 //! | --- | --- |
-//! | `calls`, `blocking`, `asynchronous` | the calls and their replies, and how they are made |
-//! | `wait` | what a claim that waits does next, without I/O |
-//! | `ladder` | which road is tried next, as a state machine without I/O |
-//! | `route` | what has been learned of a server, and for how long it holds |
-//! | `refusal` | what an error means: an unknown command, no scripts, no memory |
-//! | `process` | who this process is, as dashboards and reapers read it |
-//! | `scripts` | `lua/*.lua`, which any language can send |
+//! | `client` | [`Wurk`] |
+//! | `blocking`, `asynchronous` | its calls, and their drivers |
+//! | `machine`, `wait`, `fallback` | the calls as state machines without I/O: one attempt, waiting, which strategy is next |
+//! | `calls`, `strategy` | what each call sends by each strategy, and what its reply means |
+//! | `cache` | which strategy works on a server |
+//! | `error_class` | what an error means: an unknown command, no scripts, out of memory |
+//! | `queue`, `heartbeat`, `process` | queues and jobs, heartbeats, identities |
+//! | [`scripts`] | `lua/*.lua`, which any language can send |
+//!
+//! Each imports only from modules that do not import from it.
+#![cfg_attr(docsrs, feature(doc_cfg))]
 #![deny(missing_docs)]
 
 #[cfg(feature = "tokio")]
 mod asynchronous;
 mod blocking;
+mod cache;
 mod calls;
-mod ladder;
+mod client;
+mod error_class;
+mod fallback;
+mod heartbeat;
+mod machine;
 mod process;
-mod refusal;
-mod route;
-mod scripts;
+mod queue;
+pub mod scripts;
+mod strategy;
 mod wait;
 
-pub use calls::{Claimed, Heartbeat, Queue};
+pub use client::Wurk;
+pub use error_class::is_oom;
+pub use heartbeat::Heartbeat;
 pub use process::{Info, Process};
-pub use refusal::is_oom;
-pub use route::Wurk;
-pub use scripts::{CLAIM, LOCK, REQUEUE, Script, ZADD};
+pub use queue::{Claimed, Queue};
+pub use redis;

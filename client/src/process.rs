@@ -1,5 +1,5 @@
-//! Who this process is, in the names and the words that Sidekiq-compatible
-//! libraries and dashboards read.
+//! The identity of a process, and what it says about itself, as Sidekiq-compatible
+//! libraries and dashboards read them.
 
 use std::env;
 use std::fmt;
@@ -19,18 +19,28 @@ use serde_json::json;
 /// assert!(private.starts_with(b"queue:mail|"));
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub struct Process {
-    /// The host: `DYNO` where the environment has it, else the machine's name.
+    /// The host: `DYNO` if the environment has it, else the machine's name.
     pub host: String,
-    /// The id of the process on that host.
+    /// The process id on that host.
     pub pid: u32,
-    /// What tells it from one that had the same id before.
+    /// A random number, which tells it from an earlier process with the same id.
     pub nonce: String,
 }
 
 impl Process {
-    /// The calling process. The same for as long as it lives; after a fork, the
-    /// child is another one.
+    /// A process of this identity.
+    #[must_use]
+    pub fn new(host: impl Into<String>, pid: u32, nonce: impl Into<String>) -> Self {
+        Self {
+            host: host.into(),
+            pid,
+            nonce: nonce.into(),
+        }
+    }
+
+    /// The calling process. Always the same, but for the child after a fork.
     #[must_use]
     pub fn current() -> Self {
         let pid = process::id();
@@ -48,8 +58,8 @@ impl Process {
         self.to_string()
     }
 
-    /// `<public>|<host>|<pid>|<nonce>|<index>`: its own list of the jobs in
-    /// flight from `public`. `index` tells its fetchers apart.
+    /// `<public>|<host>|<pid>|<nonce>|<index>`: its list of the jobs in flight from
+    /// `public`. `index` tells the fetchers of a process apart.
     #[must_use]
     pub fn private_list(&self, public: &[u8], index: usize) -> Vec<u8> {
         let Self { host, pid, nonce } = self;
@@ -65,26 +75,29 @@ impl fmt::Display for Process {
     }
 }
 
-/// What a process says of itself: the field `info` of its hash.
+/// What a process says about itself: the field `info` of its hash.
 ///
 /// ```
 /// use wurk_client::{Info, Process};
 ///
-/// let info = Info { concurrency: 10, queues: &[("mail", 3), ("default", 1)], ..Info::default() };
-/// let json = info.json(&Process::current());
+/// let json = Info::new()
+///     .with_concurrency(10)
+///     .with_queues(&[("mail", 3), ("default", 1)])
+///     .to_json(&Process::current());
 /// assert!(json.contains(r#""concurrency":10"#));
 /// ```
 #[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
 pub struct Info<'a> {
     /// When the process started, in seconds since 1970.
     pub started_at: f64,
-    /// A name that people know it by.
+    /// A name for people.
     pub tag: &'a str,
     /// How many jobs it runs at once.
     pub concurrency: usize,
     /// Its queues by name, without `queue:`, and the weight of each.
     pub queues: &'a [(&'a str, u32)],
-    /// Free labels.
+    /// Any labels.
     pub labels: &'a [&'a str],
     /// The version of the library that runs the jobs.
     pub version: &'a str,
@@ -93,8 +106,15 @@ pub struct Info<'a> {
 }
 
 impl Default for Info<'_> {
-    /// One that has started now, with no queues yet.
     fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl<'a> Info<'a> {
+    /// A process that has started now, with a concurrency of 1 and no queues yet.
+    #[must_use]
+    pub fn new() -> Self {
         let now = SystemTime::now()
             .duration_since(UNIX_EPOCH)
             .unwrap_or_default();
@@ -108,12 +128,55 @@ impl Default for Info<'_> {
             embedded: false,
         }
     }
-}
 
-impl Info<'_> {
+    /// Sets when the process started, in seconds since 1970.
+    #[must_use]
+    pub const fn with_started_at(self, started_at: f64) -> Self {
+        Self { started_at, ..self }
+    }
+
+    /// Sets a name for people.
+    #[must_use]
+    pub const fn with_tag(self, tag: &'a str) -> Self {
+        Self { tag, ..self }
+    }
+
+    /// Sets how many jobs it runs at once.
+    #[must_use]
+    pub const fn with_concurrency(self, concurrency: usize) -> Self {
+        Self {
+            concurrency,
+            ..self
+        }
+    }
+
+    /// Sets its queues by name, without `queue:`, and the weight of each.
+    #[must_use]
+    pub const fn with_queues(self, queues: &'a [(&'a str, u32)]) -> Self {
+        Self { queues, ..self }
+    }
+
+    /// Sets its labels.
+    #[must_use]
+    pub const fn with_labels(self, labels: &'a [&'a str]) -> Self {
+        Self { labels, ..self }
+    }
+
+    /// Sets the version of the library that runs the jobs.
+    #[must_use]
+    pub const fn with_version(self, version: &'a str) -> Self {
+        Self { version, ..self }
+    }
+
+    /// Sets whether it runs inside a process that does other work too.
+    #[must_use]
+    pub const fn with_embedded(self, embedded: bool) -> Self {
+        Self { embedded, ..self }
+    }
+
     /// The JSON that dashboards read.
     #[must_use]
-    pub fn json(&self, process: &Process) -> String {
+    pub fn to_json(&self, process: &Process) -> String {
         let queues: Vec<_> = self.queues.iter().map(|(name, _)| name).collect();
         let weights: serde_json::Map<_, _> = self
             .queues
@@ -164,8 +227,8 @@ const PID: u32 = 22;
 
 /// 42 random bits that belong to `pid`.
 ///
-/// Both stand in one word, so that a child sees at its first call that they are
-/// its parent's, without a lock that another thread may have held at the fork.
+/// Both are in one word, so that a child sees at its first call that they are its
+/// parent's, without a lock that another thread may have held at the fork.
 fn nonce(pid: u32) -> u64 {
     static NONCE: AtomicU64 = AtomicU64::new(0);
     let pid = u64::from(pid) & ((1 << PID) - 1);
@@ -174,7 +237,7 @@ fn nonce(pid: u32) -> u64 {
         let fresh = random() << PID | pid;
         match NONCE.compare_exchange(known, fresh, Relaxed, Relaxed) {
             Ok(_) => known = fresh,
-            Err(others) => known = others,
+            Err(other) => known = other,
         }
     }
     known >> PID
@@ -266,7 +329,7 @@ mod tests {
             version: "8.0.1",
             embedded: true,
         };
-        let found: serde_json::Value = serde_json::from_str(&info.json(&process)).expect("JSON");
+        let found: serde_json::Value = serde_json::from_str(&info.to_json(&process)).expect("JSON");
         let expected = json!({
             "hostname": "web.1", "started_at": 1_700_000_000.5, "pid": 4, "tag": "shop",
             "concurrency": 10, "queues": ["mail", "bulk"], "weights": [{"mail": 3, "bulk": 1}],

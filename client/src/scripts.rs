@@ -1,25 +1,26 @@
-//! The scripts that stand in for the module's commands.
+//! The scripts that are equivalent to the module's commands, for any language.
 
 use std::sync::LazyLock;
 
-/// A command of the module and the script that does the same.
+/// A command of the module and its equivalent script.
 #[derive(Debug)]
+#[non_exhaustive]
 pub struct Script {
     /// The module's command.
     pub command: &'static str,
-    /// The script, for `EVAL` on Redis 7.0 or later: takes the command's keys as
-    /// `KEYS` and its other arguments as `ARGV`, in the same order. What each
-    /// is stands in its first lines.
+    /// The script, for `EVAL` on Redis 7.0 and later: takes the command's keys as
+    /// `KEYS` and its other arguments as `ARGV`, in the same order. Its first lines
+    /// describe them.
     pub text: &'static str,
-    behind_a_write: LazyLock<String>,
+    legacy_text: LazyLock<String>,
 }
 
-/// The first line, by which a server runs a script although memory is out.
+/// The first line, by which a server runs a script at maxmemory.
 const ALLOW_OOM: &str = "#!lua flags=allow-oom\n";
 
-/// What stands in its place before 7.0: from a first write on, such a server lets
-/// a script go on.
-const WRITE: &str = include_str!("../lua/before-7.0/write.lua");
+/// What replaces it before 7.0: such a server lets a script go on after its first
+/// write.
+const WRITE_FIRST: &str = include_str!("../lua/before-7.0/write.lua");
 
 macro_rules! script {
     ($(#[$doc:meta])* $name:ident = $command:literal, $file:literal) => {
@@ -27,7 +28,7 @@ macro_rules! script {
         pub static $name: Script = Script {
             command: $command,
             text: include_str!($file),
-            behind_a_write: LazyLock::new(|| behind_a_write(include_str!($file))),
+            legacy_text: LazyLock::new(|| legacy_text(include_str!($file))),
         };
     };
 }
@@ -49,16 +50,16 @@ script! {
     ZADD = "WURK.ZADD", "../lua/zadd.lua"
 }
 
-fn behind_a_write(text: &str) -> String {
+fn legacy_text(text: &str) -> String {
     let body = text.strip_prefix(ALLOW_OOM).unwrap_or(text);
-    format!("{WRITE}{body}")
+    format!("{WRITE_FIRST}{body}")
 }
 
 impl Script {
     /// The script for servers before 7.0, which cannot read the first line of
-    /// [`text`](Self::text): the same body behind a write that changes nothing.
-    pub fn behind_a_write(&self) -> &str {
-        &self.behind_a_write
+    /// [`text`](Self::text): the same body after a write that changes nothing.
+    pub fn legacy_text(&self) -> &str {
+        &self.legacy_text
     }
 }
 
@@ -67,12 +68,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_script_can_be_sent_both_ways() {
+    fn every_script_has_both_texts() {
         for script in [&CLAIM, &REQUEUE, &LOCK, &ZADD] {
             let body = script.text.strip_prefix(ALLOW_OOM);
-            let body = body.expect("the very first bytes are the line");
+            let body = body.expect("the line comes first");
             assert!(!body.contains("#!"), "{}", script.command);
-            assert_eq!(script.behind_a_write(), format!("{WRITE}{body}"));
+            assert_eq!(script.legacy_text(), format!("{WRITE_FIRST}{body}"));
         }
     }
 }

@@ -1,99 +1,94 @@
 //! What a claim that waits does next: a state machine without I/O.
 //!
-//! Where the module has `WURK.BCLAIM` the server does the waiting, a slice at a
-//! time; elsewhere the claim is made again and again with a growing pause.
+//! If the server has `WURK.BCLAIM` it does the waiting, for a block timeout at a
+//! time; otherwise it is polled, with growing pauses.
 
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant};
 
 /// The first pause between two claims, and the longest.
 const FIRST_PAUSE: Duration = Duration::from_millis(10);
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 
-/// How short and how long a slice may be: what the server takes as a time-out.
+/// The limits of a block timeout: the server takes no less and no more.
 const SHORTEST: Duration = Duration::from_millis(1);
 const LONGEST: Duration = Duration::from_secs(365 * 24 * 60 * 60);
 
-/// Into how many parts the heartbeat's time to live is cut: after one of them the
-/// claim is made again, and the heartbeat with it, so that two may go astray.
-const PARTS: u32 = 3;
+/// How many times the heartbeat is written in its time to live, so that a late one
+/// does no harm.
+const HEARTBEATS_PER_TTL: u32 = 3;
 
 /// A claim that waits.
 pub(crate) struct Wait {
-    /// `None`: for ever.
+    /// `None`: never.
     end: Option<Instant>,
-    slice: Duration,
+    block_timeout: Duration,
     pause: Duration,
     longest_pause: Duration,
-    /// The queues have been looked at since the last pause.
-    looked: bool,
+    /// The queues have been polled since the last pause.
+    polled: bool,
 }
 
-/// What is to be done.
+/// What to do next.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Turn {
-    /// `WURK.BCLAIM` with this time-out.
+    /// `WURK.BCLAIM` with this timeout.
     Block(Duration),
     /// A claim.
     Claim,
-    /// Nothing, for so long.
+    /// Sleep.
     Pause(Duration),
-    /// The time is up.
+    /// The time is over.
     Over,
 }
 
 impl Wait {
-    /// A wait from `now` on. The server is asked to block for no longer than
-    /// `slice` at a time, nor than a part of `ttl`, the time that the process lives
-    /// without another heartbeat: none is written while it blocks.
-    pub(crate) fn new(now: Instant, wait: Duration, slice: Duration, ttl: Duration) -> Self {
-        let part = ttl / PARTS;
+    /// A wait from `now` on. The server blocks for no longer than `block_timeout` at
+    /// a time, nor than a part of `ttl`, the time to live of the heartbeat: none is
+    /// written while it blocks.
+    pub(crate) fn new(
+        now: Instant,
+        wait: Duration,
+        block_timeout: Duration,
+        ttl: Duration,
+    ) -> Self {
+        let part = ttl / HEARTBEATS_PER_TTL;
         Self {
             end: now.checked_add(wait),
-            slice: slice.min(part).clamp(SHORTEST, LONGEST),
+            block_timeout: block_timeout.min(part).clamp(SHORTEST, LONGEST),
             pause: FIRST_PAUSE,
             longest_pause: LONGEST_PAUSE.min(part).max(SHORTEST),
-            looked: false,
+            polled: false,
         }
     }
 
-    /// The next turn; `blocks` says whether the server is thought to know
-    /// `WURK.BCLAIM`. The queues are looked at once in any case, and at the end of
-    /// every pause.
+    /// The next turn; `blocks` says whether the server is believed to have
+    /// `WURK.BCLAIM`. The queues are polled at least once, and after every pause.
     pub(crate) fn turn(&mut self, now: Instant, blocks: bool) -> Turn {
         let left = self
             .end
             .map_or(Duration::MAX, |end| end.saturating_duration_since(now));
-        // A server counts whole milliseconds, and takes zero for ever.
+        // A server counts whole milliseconds, and zero is no timeout.
         let over = left < Duration::from_millis(1);
-        if over && self.looked {
+        if over && self.polled {
             return Turn::Over;
         }
         let turn = if blocks && !over {
-            Turn::Block(self.slice.min(left))
-        } else if self.looked {
+            Turn::Block(self.block_timeout.min(left))
+        } else if self.polled {
             let pause = self.pause.min(self.longest_pause);
             self.pause = self.longest_pause.min(pause * 2);
             Turn::Pause(pause.min(left))
         } else {
             Turn::Claim
         };
-        self.looked = !matches!(turn, Turn::Pause(_));
+        self.polled = !matches!(turn, Turn::Pause(_));
         turn
     }
 
-    /// The server has turned out not to know `WURK.BCLAIM`: that was no look.
+    /// `WURK.BCLAIM` was unknown: nothing has been polled.
     pub(crate) fn unknown(&mut self) {
-        self.looked = false;
+        self.polled = false;
     }
-}
-
-/// A heartbeat's `beat` for a claim that has waited: the clock, in seconds since
-/// 1970 with microseconds.
-pub(crate) fn clock() -> String {
-    let now = SystemTime::now()
-        .duration_since(UNIX_EPOCH)
-        .unwrap_or_default();
-    format!("{}.{:06}", now.as_secs(), now.subsec_micros())
 }
 
 #[cfg(test)]
@@ -120,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn the_server_waits_a_slice_at_a_time() {
+    fn the_server_blocks_for_a_block_timeout_at_a_time() {
         let start = Instant::now();
         let mut wait = Wait::new(start, 600 * MS, 250 * MS, MINUTE);
         assert_eq!(wait.turn(start, true), Turn::Block(250 * MS));
@@ -148,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn the_command_that_turns_out_unknown_costs_no_look() {
+    fn an_unknown_command_is_no_poll() {
         let now = Instant::now();
         let mut wait = Wait::new(now, 100 * MS, 250 * MS, MINUTE);
         assert_eq!(wait.turn(now, true), Turn::Block(100 * MS));
@@ -159,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn no_time_is_one_look() {
+    fn no_time_is_one_poll() {
         for blocks in [true, false] {
             let now = Instant::now();
             let mut wait = Wait::new(now, Duration::ZERO, 250 * MS, MINUTE);

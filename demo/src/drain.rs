@@ -1,12 +1,12 @@
 //! Workers take the jobs out again, through the client.
 
 use std::thread;
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use fastrand::Rng;
 use indicatif::ProgressBar;
 use redis::{Client, Connection, RedisError, RedisResult};
-use wurk_client::{Claimed, Heartbeat, Queue, Wurk};
+use wurk_client::{Heartbeat, Queue, Wurk};
 
 use crate::show;
 
@@ -20,7 +20,7 @@ pub(crate) struct Worked {
     pub(crate) done: Vec<Vec<u8>>,
     /// How many it put into [`RETRY`].
     pub(crate) retried: usize,
-    /// How many it gave back to their queue.
+    /// How many it requeued.
     pub(crate) requeued: usize,
 }
 
@@ -66,7 +66,7 @@ pub(crate) fn with_workers(
 }
 
 /// One worker: claims until every queue is empty. Of twenty jobs one fails and
-/// is put aside, one is given back once as at a shutdown, the others are done.
+/// is scheduled for a retry, one is requeued as at a shutdown, the others are done.
 fn work(
     mut con: Connection,
     wurk: &Wurk,
@@ -87,47 +87,28 @@ fn work(
             )
         })
         .collect();
+    let heartbeat =
+        Heartbeat::new(b"processes", identity.as_bytes()).with_info(b"{\"tag\":\"demo\"}");
+    let wurk = wurk.or_else_oom(refused.clone());
     let mut worked = Worked::default();
     loop {
-        let beat = now().to_string();
-        let heartbeat = Heartbeat {
-            processes: b"processes",
-            identity: identity.as_bytes(),
-            info: b"{\"tag\":\"demo\"}",
-            beat: beat.as_bytes(),
-            ttl: Duration::from_secs(60),
-        };
-        let Some(Claimed { queue, job }) =
-            wurk.claim(&mut con, &heartbeat, &queues, Some(refused.clone()))?
-        else {
+        let Some(claimed) = wurk.claim(&mut con, &heartbeat, &queues)? else {
             return Ok(worked);
         };
         match random.u8(..20) {
             0 => {
-                wurk.zadd(
-                    &mut con,
-                    RETRY.as_bytes(),
-                    now() + 30.0,
-                    &job,
-                    Some(refused.clone()),
-                )?;
-                acknowledge(&mut con, queue, &job)?;
+                wurk.zadd(&mut con, RETRY.as_bytes(), now() + 30.0, &claimed.job)?;
+                wurk.acknowledge(&mut con, &claimed)?;
                 worked.retried += 1;
             }
             1 => {
-                wurk.requeue(
-                    &mut con,
-                    &queue.private,
-                    &queue.public,
-                    &job,
-                    Some(refused.clone()),
-                )?;
+                wurk.requeue(&mut con, &claimed)?;
                 worked.requeued += 1;
                 continue;
             }
             _ => {
-                acknowledge(&mut con, queue, &job)?;
-                worked.done.push(job);
+                wurk.acknowledge(&mut con, &claimed)?;
+                worked.done.push(claimed.job);
             }
         }
         bar.inc(1);
@@ -135,14 +116,6 @@ fn work(
             bar.set_message(show::bytes(show::memory(&mut con, "used_memory")?));
         }
     }
-}
-
-fn acknowledge(con: &mut Connection, queue: &Queue, job: &[u8]) -> RedisResult<()> {
-    redis::cmd("LREM")
-        .arg(&queue.private)
-        .arg(1)
-        .arg(job)
-        .exec(con)
 }
 
 fn now() -> f64 {

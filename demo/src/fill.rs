@@ -7,7 +7,7 @@ use std::time::Duration;
 use fastrand::Rng;
 use indicatif::ProgressBar;
 use redis::{Connection, RedisError, RedisResult};
-use wurk_client::{Queue, Wurk, is_oom};
+use wurk_client::{Claimed, Queue, Wurk, is_oom};
 use wurk_testkit::jobs;
 
 use crate::show;
@@ -76,9 +76,8 @@ fn push(
     }
 }
 
-/// A worker's claim by plain `LMOVE`: the error of a full server, or nothing;
-/// then the job has been put back, by the client, since the server may be full
-/// by now.
+/// A worker's claim by plain `LMOVE`: the error of a full server, or `None` with
+/// the job requeued, by the client, since the server may be full by now.
 fn claim_plainly(con: &mut Connection, queue: &Queue) -> RedisResult<Option<RedisError>> {
     let claim = redis::cmd("LMOVE")
         .arg(&[&queue.public, &queue.private])
@@ -89,7 +88,7 @@ fn claim_plainly(con: &mut Connection, queue: &Queue) -> RedisResult<Option<Redi
         Err(error) => return Err(error),
         Ok(None) => {}
         Ok(Some(job)) => {
-            Wurk::new().requeue(con, &queue.private, &queue.public, &job, None)?;
+            Wurk::new().requeue(con, &Claimed::new(queue, job))?;
         }
     }
     Ok(None)

@@ -1,11 +1,11 @@
 use std::time::{Duration, Instant};
 
 use redis::cluster::ClusterClient;
-use wurk_client::{Heartbeat, Queue, Wurk};
+use wurk_client::{Claimed, Queue, Wurk};
 use wurk_testkit::{Binary, Options, Resp, Server};
 
 use crate::door::{DOORS, Door};
-use crate::roads::{HEARTBEAT, calls, own_error};
+use crate::roads::{HEARTBEAT, calls, heartbeat, own_error};
 use crate::stream::{in_step, wait_until};
 
 pub const SLOTS: u32 = 16_384;
@@ -83,38 +83,38 @@ pub fn is_asked_at_the_right_node(binary: &Binary) {
         for number in 0..30 {
             let at = |name: &str| format!("{{{number}}}{name}").into_bytes();
             let (processes, identity, lock) = (at("ps"), at("id"), at("l"));
-            let heartbeat = Heartbeat {
-                processes: &processes,
-                identity: &identity,
-                ..HEARTBEAT
-            };
+            let heartbeat = heartbeat(&processes, &identity);
             let queues = [
                 Queue::new(at("empty"), at("empty:p")),
                 Queue::new(at("q"), at("q:p")),
             ];
-            let own = Some(own_error());
             let claimed = if number % 2 == 0 {
-                wurk.claim(&mut con, &heartbeat, &queues, own)
+                wurk.or_else_oom(own_error())
+                    .claim(&mut con, &heartbeat, &queues)
             } else {
-                wurk.claim_within(&mut con, &heartbeat, &queues, PATIENCE, own)
+                wurk.or_else_oom(own_error())
+                    .claim_timeout(&mut con, &heartbeat, &queues, PATIENCE)
             };
             let job = claimed.expect("a claim").expect("a job").job;
             assert_eq!(job, format!("job-{number}").into_bytes(), "{door:?}");
             assert!(
-                wurk.requeue(&mut con, &at("q:p"), &at("q"), &job, None)
-                    .expect("a requeue")
+                wurk.requeue(
+                    &mut con,
+                    &Claimed::new(&Queue::new(at("q"), at("q:p")), job.as_slice())
+                )
+                .expect("a requeue")
             );
             assert!(
-                wurk.lock(&mut con, &lock, HEARTBEAT.ttl, None)
+                wurk.try_lock(&mut con, &lock, HEARTBEAT.ttl)
                     .expect("a lock")
             );
-            assert!(
-                wurk.zadd(&mut con, &at("z"), 1.0, &job, None)
-                    .expect("a member")
-            );
+            assert!(wurk.zadd(&mut con, &at("z"), 1.0, &job).expect("a member"));
             assert!(
                 !wurk
-                    .acknowledge(&mut con, &at("q:p"), &job)
+                    .acknowledge(
+                        &mut con,
+                        &Claimed::new(&Queue::new("", at("q:p")), job.as_slice())
+                    )
                     .expect("an acknowledgement")
             );
         }
@@ -125,7 +125,8 @@ pub fn is_asked_at_the_right_node(binary: &Binary) {
         // Keys of two slots are the server's to refuse.
         let queues = [Queue::new("{1}q", "{2}q:p")];
         let error = wurk
-            .claim(&mut con, &HEARTBEAT, &queues, Some(own_error()))
+            .or_else_oom(own_error())
+            .claim(&mut con, &HEARTBEAT, &queues)
             .expect_err("two slots");
         assert_eq!(error.code(), Some("CROSSSLOT"), "{door:?}: {error}");
     }
@@ -151,38 +152,40 @@ fn asynchronously(nodes: &[Server], wurk: &Wurk) {
         for number in 0..30 {
             let at = |name: &str| format!("{{{number}}}{name}").into_bytes();
             let (processes, identity) = (at("ps"), at("id"));
-            let heartbeat = Heartbeat {
-                processes: &processes,
-                identity: &identity,
-                ..HEARTBEAT
-            };
+            let heartbeat = heartbeat(&processes, &identity);
             let queues = [Queue::new(at("q"), at("q:p"))];
-            let own = Some(own_error());
             let claimed = if number % 2 == 0 {
-                wurk.claim_async(&mut con, &heartbeat, &queues, own).await
+                wurk.or_else_oom(own_error())
+                    .claim_async(&mut con, &heartbeat, &queues)
+                    .await
             } else {
-                wurk.claim_within_async(&mut con, &heartbeat, &queues, PATIENCE, own)
+                wurk.or_else_oom(own_error())
+                    .claim_timeout_async(&mut con, &heartbeat, &queues, PATIENCE)
                     .await
             };
             let job = claimed.expect("a claim").expect("a job").job;
             for expected in [true, false] {
                 let back = wurk
-                    .requeue_async(&mut con, &at("q:p"), &at("q"), &job, None)
+                    .requeue_async(
+                        &mut con,
+                        &Claimed::new(&Queue::new(at("q"), at("q:p")), job.as_slice()),
+                    )
                     .await;
                 assert_eq!(back.expect("a requeue"), expected);
             }
-            let again = wurk.claim_async(&mut con, &heartbeat, &queues, None).await;
+            let again = wurk.claim_async(&mut con, &heartbeat, &queues).await;
             assert_eq!(again.expect("a claim").expect("a job").job, job);
-            let locked = wurk
-                .lock_async(&mut con, &at("l"), HEARTBEAT.ttl, None)
-                .await;
+            let locked = wurk.try_lock_async(&mut con, &at("l"), HEARTBEAT.ttl).await;
             assert!(!locked.expect("a lock"), "it is held");
-            let added = wurk.zadd_async(&mut con, &at("z"), 2.0, &job, None).await;
+            let added = wurk.zadd_async(&mut con, &at("z"), 2.0, &job).await;
             assert!(!added.expect("a member"), "it is there");
             assert!(
-                wurk.acknowledge_async(&mut con, &at("q:p"), &job)
-                    .await
-                    .expect("an acknowledgement")
+                wurk.acknowledge_async(
+                    &mut con,
+                    &Claimed::new(&Queue::new("", at("q:p")), job.as_slice())
+                )
+                .await
+                .expect("an acknowledgement")
             );
         }
     });
@@ -232,11 +235,7 @@ pub fn a_replica_takes_over(binary: &Binary) {
     let at = |name: &str| format!("{{{tag}}}{name}").into_bytes();
     let queues = [Queue::new(at("q"), at("p"))];
     let (processes, identity) = (at("ps"), at("id"));
-    let heartbeat = Heartbeat {
-        processes: &processes,
-        identity: &identity,
-        ..HEARTBEAT
-    };
+    let heartbeat = heartbeat(&processes, &identity);
     for job in ["a", "b", "c"] {
         first.call(&[b"LPUSH".as_slice(), &queues[0].public, job.as_bytes()]);
     }
@@ -246,7 +245,7 @@ pub fn a_replica_takes_over(binary: &Binary) {
     let wurk = Wurk::new();
     let mut con = client.get_connection().expect("a cluster");
     assert_eq!(
-        wurk.claim(&mut con, &heartbeat, &queues, None)
+        wurk.claim(&mut con, &heartbeat, &queues)
             .expect("a claim")
             .expect("a job")
             .job,
@@ -265,7 +264,7 @@ pub fn a_replica_takes_over(binary: &Binary) {
     let mut jobs = Vec::new();
     wait_until("the others have come", || {
         // The connection that there was goes on.
-        if let Ok(Some(claimed)) = wurk.claim(&mut con, &heartbeat, &queues, None) {
+        if let Ok(Some(claimed)) = wurk.claim(&mut con, &heartbeat, &queues) {
             jobs.push(claimed.job);
         }
         jobs.len() == 2
@@ -299,18 +298,15 @@ pub fn a_lost_reply_is_not_asked_for_again(binary: &Binary) {
     let mut con = client.get_connection().expect("a cluster");
     let at = |name: &str| format!("{tag}{name}").into_bytes();
     let (processes, identity) = (at("ps"), at("id"));
-    let heartbeat = Heartbeat {
-        processes: &processes,
-        identity: &identity,
-        ..HEARTBEAT
-    };
+    let heartbeat = heartbeat(&processes, &identity);
     let queues = [Queue::new(at("q"), at("p"))];
     let sleep = [b"DEBUG".to_vec(), b"SLEEP".to_vec(), b"3".to_vec()];
     owner
         .send_raw(&redis::pack_command(&sleep))
         .expect("a server");
     let error = Wurk::new()
-        .claim(&mut con, &heartbeat, &queues, Some(own_error()))
+        .or_else_oom(own_error())
+        .claim(&mut con, &heartbeat, &queues)
         .expect_err("no reply in time");
     assert!(error.is_timeout(), "{error}");
     owner.read().expect("a reply");

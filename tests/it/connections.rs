@@ -4,7 +4,7 @@ use std::time::Duration;
 use redis::aio::{ConnectionLike, ConnectionManagerConfig};
 use redis::{AsyncConnectionConfig, Client, ConnectionLike as _};
 use tempfile::TempDir;
-use wurk_client::Wurk;
+use wurk_client::{Claimed, Queue, Wurk};
 use wurk_testkit::{Binary, Options, Resp, Server, server::free_port};
 
 use crate::door::{DOORS, Door};
@@ -54,7 +54,8 @@ async fn every_call(con: &mut impl ConnectionLike) {
     let (wurk, queues) = (Wurk::new(), queues());
     for job in [b"e", b"d"] {
         let claimed = wurk
-            .claim_async(con, &HEARTBEAT, &queues, Some(own_error()))
+            .or_else_oom(own_error())
+            .claim_async(con, &HEARTBEAT, &queues)
             .await;
         let claimed = claimed.expect("a claim").expect("a job");
         assert_eq!(
@@ -63,62 +64,66 @@ async fn every_call(con: &mut impl ConnectionLike) {
         );
     }
     assert!(
-        wurk.acknowledge_async(con, b"q:p", b"e")
+        wurk.acknowledge_async(con, &Claimed::new(&Queue::new("", b"q:p"), b"e"))
             .await
             .expect("an acknowledgement")
     );
     assert!(
         !wurk
-            .acknowledge_async(con, b"q:p", b"e")
+            .acknowledge_async(con, &Claimed::new(&Queue::new("", b"q:p"), b"e"))
             .await
             .expect("an acknowledgement")
     );
     assert!(
-        wurk.requeue_async(con, b"q:p", b"q", b"d", None)
+        wurk.requeue_async(con, &Claimed::new(&Queue::new(b"q", b"q:p"), b"d"))
             .await
             .expect("a requeue")
     );
     assert!(
         !wurk
-            .requeue_async(con, b"q:p", b"q", b"d", None)
+            .requeue_async(con, &Claimed::new(&Queue::new(b"q", b"q:p"), b"d"))
             .await
             .expect("a requeue")
     );
     let second = Duration::from_secs(60);
     assert!(
-        wurk.lock_async(con, b"l", second, Some(own_error()))
+        wurk.or_else_oom(own_error())
+            .try_lock_async(con, b"l", second)
             .await
             .expect("a lock")
     );
     assert!(
         !wurk
-            .lock_async(con, b"l", second, Some(own_error()))
+            .or_else_oom(own_error())
+            .try_lock_async(con, b"l", second)
             .await
             .expect("a lock")
     );
     assert!(
-        wurk.zadd_async(con, b"z", 1.5, b"m", None)
+        wurk.zadd_async(con, b"z", 1.5, b"m")
             .await
             .expect("a member")
     );
     assert!(
         !wurk
-            .zadd_async(con, b"z", 2.5, b"m", None)
+            .zadd_async(con, b"z", 2.5, b"m")
             .await
             .expect("a member")
     );
     let wait = Duration::from_millis(100);
     let claimed = wurk
-        .claim_within_async(con, &HEARTBEAT, &queues, wait, Some(own_error()))
+        .or_else_oom(own_error())
+        .claim_timeout_async(con, &HEARTBEAT, &queues, wait)
         .await;
     assert_eq!(claimed.expect("a claim").expect("a job").job, b"d");
     let error = wurk
-        .zadd_async(con, b"q", 1.0, b"m", Some(own_error()))
+        .or_else_oom(own_error())
+        .zadd_async(con, b"q", 1.0, b"m")
         .await
         .expect_err("a list");
     assert_eq!(error.code(), Some("WRONGTYPE"), "{error}");
     assert_eq!(
-        wurk.claim_async(con, &HEARTBEAT, &[], None)
+        wurk.claim_async(con, &HEARTBEAT, &[])
             .await
             .expect("no queues"),
         None
@@ -185,7 +190,7 @@ pub fn managed(binary: &Binary) {
             let one = async |mut worker: redis::aio::ConnectionManager| {
                 let (queues, mut jobs) = (queues(), Vec::new());
                 while let Some(claimed) = wurk
-                    .claim_async(&mut worker, &HEARTBEAT, &queues, None)
+                    .claim_async(&mut worker, &HEARTBEAT, &queues)
                     .await
                     .expect("a claim")
                 {
@@ -244,7 +249,9 @@ pub fn over_tls(binary: &Binary) {
             Client::open(format!("rediss://127.0.0.1:{port}/#insecure")).expect("an address");
         let (wurk, queues) = (Wurk::new(), queues());
         let mut worker = client.get_connection().expect("a connection");
-        let claimed = wurk.claim(&mut worker, &HEARTBEAT, &queues, Some(own_error()));
+        let claimed = wurk
+            .or_else_oom(own_error())
+            .claim(&mut worker, &HEARTBEAT, &queues);
         assert_eq!(
             claimed.expect("a claim").expect("a job").job,
             b"e",
@@ -256,7 +263,8 @@ pub fn over_tls(binary: &Binary) {
                 .await
                 .expect("a connection");
             let claimed = wurk
-                .claim_async(&mut worker, &HEARTBEAT, &queues, Some(own_error()))
+                .or_else_oom(own_error())
+                .claim_async(&mut worker, &HEARTBEAT, &queues)
                 .await;
             assert_eq!(
                 claimed.expect("a claim").expect("a job").job,
@@ -282,7 +290,9 @@ pub fn pooled(binary: &Binary) {
             let work = || {
                 let mut con = pool.get().expect("a connection");
                 assert!(con.is_open());
-                let claimed = wurk.claim(&mut *con, &HEARTBEAT, &queues, Some(own_error()));
+                let claimed = wurk
+                    .or_else_oom(own_error())
+                    .claim(&mut *con, &HEARTBEAT, &queues);
                 claimed.expect("a claim").expect("a job").job
             };
             let threads: Vec<_> = (0..5).map(|_| scope.spawn(work)).collect();

@@ -1,4 +1,4 @@
-use wurk_client::{CLAIM, LOCK, REQUEUE, Script, ZADD};
+use wurk_client::scripts::{CLAIM, LOCK, REQUEUE, Script, ZADD};
 use wurk_testkit::{Binary, Options, Reply, Resp};
 
 /// A way to make a call.

@@ -78,18 +78,13 @@ fn drain(options: &Options, road: &str, not: &str) {
         .exec(&mut worker);
     let oom = oom.expect_err("a full server refuses");
     assert!(is_oom(&oom), "{oom}");
-    let heartbeat = Heartbeat {
-        processes: b"processes",
-        identity: b"host:1:f00",
-        info: b"{}",
-        beat: b"1700000000.5",
-        ttl: Duration::from_secs(60),
-    };
+    let heartbeat = Heartbeat::new(b"processes", b"host:1:f00").with_beat(b"1700000000.5");
     // Some jobs stay in flight, as those of a process that has died.
     let in_flight = 10;
     let mut claims = 0;
-    while let Some(Claimed { queue, job }) = wurk
-        .claim(&mut worker, &heartbeat, &queues, Some(oom.clone()))
+    while let Some(Claimed { queue, job, .. }) = wurk
+        .or_else_oom(oom.clone())
+        .claim(&mut worker, &heartbeat, &queues)
         .expect("a claim")
     {
         claims += 1;
@@ -100,20 +95,17 @@ fn drain(options: &Options, road: &str, not: &str) {
         match random.usize(..10) {
             0 => {
                 let added = wurk
-                    .zadd(&mut worker, b"retry", 1.5, &job, Some(oom.clone()))
+                    .or_else_oom(oom.clone())
+                    .zadd(&mut worker, b"retry", 1.5, &job)
                     .expect("a retry");
                 assert!(added, "a job twice in retry");
                 acknowledge(&mut con, queue, &job);
             }
             1 if *ledger.requeued.entry(job.clone()).or_default() < 3 => {
                 *ledger.requeued.entry(job.clone()).or_default() += 1;
-                let back = wurk.requeue(
-                    &mut worker,
-                    &queue.private,
-                    &queue.public,
-                    &job,
-                    Some(oom.clone()),
-                );
+                let back = wurk
+                    .or_else_oom(oom.clone())
+                    .requeue(&mut worker, &Claimed::new(queue, job.as_slice()));
                 assert!(back.expect("a requeue"), "a job that was not in flight");
             }
             _ => {
@@ -123,7 +115,7 @@ fn drain(options: &Options, road: &str, not: &str) {
         }
     }
     assert!(
-        wurk.lock(&mut worker, b"lock", Duration::from_secs(1), None)
+        wurk.try_lock(&mut worker, b"lock", Duration::from_secs(1))
             .expect("a lock")
     );
 

@@ -46,10 +46,13 @@ pub fn by_sentinel_in_the_middle_of_a_drain(binary: &Binary) {
     let mut done = HashSet::new();
     let mut work = |con: &mut Connection, count: usize| -> RedisResult<usize> {
         for finished in 0..count {
-            let Some(claimed) = wurk.claim(con, &HEARTBEAT, &queues, Some(own_error()))? else {
+            let Some(claimed) = wurk
+                .or_else_oom(own_error())
+                .claim(con, &HEARTBEAT, &queues)?
+            else {
                 return Ok(finished);
             };
-            assert!(wurk.acknowledge(con, &claimed.queue.private, &claimed.job)?);
+            assert!(wurk.acknowledge(con, &claimed)?);
             assert!(done.insert(claimed.job), "a job done twice");
         }
         Ok(count)

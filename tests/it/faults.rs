@@ -4,10 +4,10 @@ use std::thread;
 use std::time::Duration;
 
 use redis::{Client, Connection, RedisResult};
-use wurk_client::{Heartbeat, Queue, Wurk};
+use wurk_client::{Claimed, Queue, Wurk};
 use wurk_testkit::{Binary, Options, Resp};
 
-use crate::roads::HEARTBEAT;
+use crate::roads::{HEARTBEAT, heartbeat};
 use crate::stream::wait_until;
 
 const KILLS: u32 = 50;
@@ -49,30 +49,26 @@ fn work(
     ledger: &Mutex<Ledger>,
 ) -> RedisResult<()> {
     let (identity, queues) = (format!("id{worker}"), queues(worker));
-    let heartbeat = Heartbeat {
-        identity: identity.as_bytes(),
-        ..HEARTBEAT
-    };
+    let heartbeat = heartbeat(b"ps", identity.as_bytes());
     let mut random = fastrand::Rng::new();
     loop {
-        let Some(claimed) = wurk.claim(con, &heartbeat, &queues, None)? else {
+        let Some(claimed) = wurk.claim(con, &heartbeat, &queues)? else {
             return Ok(());
         };
-        let Queue { public, private } = claimed.queue;
         let gone = "nobody else takes it";
         match random.u8(..6) {
             0 => {
-                let back = wurk.requeue(con, private, public, &claimed.job, None)?;
+                let back = wurk.requeue(con, &claimed)?;
                 assert!(back, "{gone}");
             }
             1 => {
-                wurk.zadd(con, b"retry", 1.0, &claimed.job, None)?;
-                assert!(wurk.acknowledge(con, private, &claimed.job)?, "{gone}");
+                wurk.zadd(con, b"retry", 1.0, &claimed.job)?;
+                assert!(wurk.acknowledge(con, &claimed)?, "{gone}");
             }
             _ => {
                 let with = || ledger.lock().expect("a ledger");
                 with().tried.insert(claimed.job.clone());
-                assert!(wurk.acknowledge(con, private, &claimed.job)?, "{gone}");
+                assert!(wurk.acknowledge(con, &claimed)?, "{gone}");
                 let mut ledger = with();
                 ledger.tried.remove(&claimed.job);
                 assert!(ledger.done.insert(claimed.job), "a job done twice");
@@ -184,8 +180,11 @@ pub fn two_reapers_at_once_do_no_harm(binary: &Binary) {
                 .expect("jobs");
             jobs.iter()
                 .filter(|job| {
-                    wurk.requeue(&mut con, b"q1:dead", b"q1", job, None)
-                        .expect("a requeue")
+                    wurk.requeue(
+                        &mut con,
+                        &Claimed::new(&Queue::new(b"q1", b"q1:dead"), job.as_slice()),
+                    )
+                    .expect("a requeue")
                 })
                 .count()
         };
@@ -222,16 +221,12 @@ pub fn jobs_keep_their_order(binary: &Binary) {
     // All of the first list before any of the second.
     let mut expected = (0..300).step_by(2).chain((1..300).step_by(2)).peekable();
     while let Some(claimed) = wurk
-        .claim(&mut worker, &HEARTBEAT, &queues, None)
+        .claim(&mut worker, &HEARTBEAT, &queues)
         .expect("a claim")
     {
         assert_eq!(claimed.job, job(*expected.peek().expect("no job more")));
         if random.u8(..4) == 0 {
-            let Queue { public, private } = claimed.queue;
-            assert!(
-                wurk.requeue(&mut worker, private, public, &claimed.job, None)
-                    .expect("a requeue")
-            );
+            assert!(wurk.requeue(&mut worker, &claimed).expect("a requeue"));
         } else {
             expected.next();
         }

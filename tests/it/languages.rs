@@ -1,7 +1,7 @@
 use std::collections::HashSet;
 use std::fs;
 
-use wurk_client::{CLAIM, LOCK, REQUEUE, ZADD};
+use wurk_client::scripts::{CLAIM, LOCK, REQUEUE, ZADD};
 use wurk_testkit::{Binary, Options, Resp, Server, binary::workspace};
 
 use crate::interpreters::{lines, python, ruby, run};

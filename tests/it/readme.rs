@@ -20,23 +20,17 @@ pub fn block(language: &str) -> &'static str {
 #[allow(dead_code)]
 #[rustfmt::skip]
 fn program() -> redis::RedisResult<()> {
-    use std::time::Duration;
-    use wurk_client::{Heartbeat, Queue, Wurk, is_oom};
+    use wurk_client::{Heartbeat, Queue, Wurk, redis};
 
     let mut con = redis::Client::open("redis://127.0.0.1/")?.get_connection()?;
     let wurk = Wurk::new(); // one for each server, shared by threads
     let queues = [Queue::new("queue:mail", "queue:mail|host|1|f00|0")];
-    let heartbeat = Heartbeat {
-        processes: b"processes", identity: b"host:1:f00", info: b"{}", beat: b"1700000000.5",
-        ttl: Duration::from_secs(60),
-    };
+    let heartbeat = Heartbeat::new(b"processes", b"host:1:f00");
 
-    let plain: redis::RedisResult<Option<Vec<u8>>> =
-        redis::cmd("LMOVE").arg("queue:mail").arg("queue:mail|host|1|f00|0").arg("RIGHT").arg("LEFT").query(&mut con);
-    let job = match plain {
-        Err(oom) if is_oom(&oom) => wurk.claim(&mut con, &heartbeat, &queues, Some(oom))?.map(|claimed| claimed.job),
-        plain => plain?,
-    };
+    let lmove = redis::cmd("LMOVE").arg("queue:mail").arg("queue:mail|host|1|f00|0").arg("RIGHT").arg("LEFT").take();
+    let job: Option<Vec<u8>> = wurk.query_or(&mut con, &lmove, |wurk, con| {
+        Ok(wurk.claim(con, &heartbeat, &queues)?.map(|claimed| claimed.job))
+    })?;
     drop(job);
     Ok(())
 }

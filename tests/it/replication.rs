@@ -1,7 +1,7 @@
 use std::fs;
 use std::time::Duration;
 
-use wurk_client::Wurk;
+use wurk_client::{Claimed, Queue, Wurk};
 use wurk_testkit::{Binary, Options, Resp, Server};
 
 use crate::door::{Door, digest, script};
@@ -132,13 +132,15 @@ fn refused_by_script(server: &Server, code: &str) {
         .expect("a connection");
     let wurk = Wurk::new();
     let errors = [
-        wurk.requeue(&mut con, b"p", b"q", b"never there", None)
+        wurk.requeue(
+            &mut con,
+            &Claimed::new(&Queue::new(b"q", b"p"), b"never there"),
+        )
+        .map(|_| ()),
+        wurk.try_lock(&mut con, b"l", Duration::from_secs(60))
             .map(|_| ()),
-        wurk.lock(&mut con, b"l", Duration::from_secs(60), None)
-            .map(|_| ()),
-        wurk.zadd(&mut con, b"z", 1.0, b"m", None).map(|_| ()),
-        wurk.claim(&mut con, &HEARTBEAT, &queues(), None)
-            .map(|_| ()),
+        wurk.zadd(&mut con, b"z", 1.0, b"m").map(|_| ()),
+        wurk.claim(&mut con, &HEARTBEAT, &queues()).map(|_| ()),
     ];
     for error in errors {
         let error = error.expect_err("it may not be written to").to_string();

@@ -1,10 +1,10 @@
 use std::time::Duration;
 
-use wurk_client::{Heartbeat, Queue, Wurk};
+use wurk_client::{Queue, Wurk};
 use wurk_testkit::{Binary, Options, Resp};
 
 use crate::door::digest;
-use crate::roads::{HEARTBEAT, as_user, own_error};
+use crate::roads::{as_user, heartbeat, own_error};
 
 /// The lines that README gives for a user of workers: for the module, and for
 /// the scripts where that may be missing.
@@ -85,32 +85,31 @@ pub fn a_worker_can_do_it_by_script(binary: &Binary) {
     con.must("CONFIG SET maxmemory 1");
     let mut worker = as_user(&server, "worker");
     let wurk = Wurk::new();
-    let heartbeat = Heartbeat {
-        processes: b"processes",
-        identity: b"host:1:f00",
-        ..HEARTBEAT
-    };
+    let heartbeat = heartbeat(b"processes", b"host:1:f00");
     let queues = [Queue::new("queue:a", "queue:a|host|1|f00|0")];
-    let own = || Some(own_error());
     let claimed = wurk
-        .claim(&mut worker, &heartbeat, &queues, own())
+        .or_else_oom(own_error())
+        .claim(&mut worker, &heartbeat, &queues)
         .expect("a claim")
         .expect("a job");
-    let Queue { public, private } = claimed.queue;
     assert!(
-        wurk.requeue(&mut worker, private, public, &claimed.job, own())
+        wurk.or_else_oom(own_error())
+            .requeue(&mut worker, &claimed)
             .expect("a requeue")
     );
     assert!(
-        wurk.lock(&mut worker, b"reaper", Duration::from_secs(1), own())
+        wurk.or_else_oom(own_error())
+            .try_lock(&mut worker, b"reaper", Duration::from_secs(1))
             .expect("a lock")
     );
     assert!(
-        wurk.zadd(&mut worker, b"retry", 1.0, b"job", own())
+        wurk.or_else_oom(own_error())
+            .zadd(&mut worker, b"retry", 1.0, b"job")
             .expect("a retry")
     );
     let refused = wurk
-        .zadd(&mut worker, b"other", 1.0, b"job", own())
+        .or_else_oom(own_error())
+        .zadd(&mut worker, b"other", 1.0, b"job")
         .expect_err("a key out of reach");
     assert_eq!(refused.code(), Some("NOPERM"), "{refused}");
 }

@@ -36,14 +36,16 @@ pub fn queues() -> [Queue; 1] {
     [Queue::new("q", "q:p")]
 }
 
-/// What the tests' process says of itself.
-pub const HEARTBEAT: Heartbeat<'static> = Heartbeat {
-    processes: b"ps",
-    identity: b"id",
-    info: b"i",
-    beat: b"1.5",
-    ttl: Duration::from_millis(59_001),
-};
+/// The heartbeat of the tests' process.
+pub const HEARTBEAT: Heartbeat<'static> = heartbeat(b"ps", b"id");
+
+/// The same of another process.
+pub const fn heartbeat<'a>(processes: &'a [u8], identity: &'a [u8]) -> Heartbeat<'a> {
+    Heartbeat::new(processes, identity)
+        .with_info(b"i")
+        .with_beat(b"1.5")
+        .with_ttl(Duration::from_millis(59_001))
+}
 
 fn claim<'q>(
     wurk: &Wurk,
@@ -51,7 +53,10 @@ fn claim<'q>(
     queues: &'q [Queue],
     oom: Option<RedisError>,
 ) -> RedisResult<Option<Claimed<'q>>> {
-    wurk.claim(con, &HEARTBEAT, queues, oom)
+    match oom {
+        Some(oom) => wurk.or_else_oom(oom).claim(con, &HEARTBEAT, queues),
+        None => wurk.claim(con, &HEARTBEAT, queues),
+    }
 }
 
 /// The error that a worker comes with.
@@ -102,32 +107,25 @@ pub fn the_module_is_taken_first(binary: &Binary) {
         "whole seconds, rounded up"
     );
     assert!(
-        wurk.requeue(&mut worker, b"q:p", b"q", b"e", None)
+        wurk.requeue(&mut worker, &Claimed::new(&Queue::new(b"q", b"q:p"), b"e"))
             .expect("a requeue")
     );
     assert!(
         !wurk
-            .requeue(&mut worker, b"q:p", b"q", b"e", None)
+            .requeue(&mut worker, &Claimed::new(&Queue::new(b"q", b"q:p"), b"e"))
             .expect("a requeue")
     );
     assert!(
-        wurk.lock(&mut worker, b"l", Duration::from_micros(59_000_001), None)
+        wurk.try_lock(&mut worker, b"l", Duration::from_micros(59_000_001))
             .expect("a lock")
     );
     assert!(
         !wurk
-            .lock(&mut worker, b"l", Duration::from_secs(1), None)
+            .try_lock(&mut worker, b"l", Duration::from_secs(1))
             .expect("a lock")
     );
-    assert!(
-        wurk.zadd(&mut worker, b"z", 1.5, b"m", None)
-            .expect("a member")
-    );
-    assert!(
-        !wurk
-            .zadd(&mut worker, b"z", 2.5, b"m", None)
-            .expect("a member")
-    );
+    assert!(wurk.zadd(&mut worker, b"z", 1.5, b"m").expect("a member"));
+    assert!(!wurk.zadd(&mut worker, b"z", 2.5, b"m").expect("a member"));
     assert_eq!(con.say("ZSCORE z m").to_string(), r#""2.5""#);
     let commands = [
         "wurk.claim",
@@ -166,17 +164,14 @@ pub fn the_script_is_taken_next(binary: &Binary) {
         "asked once, remembered"
     );
     assert!(
-        wurk.requeue(&mut worker, b"q:p", b"q", b"c", None)
+        wurk.requeue(&mut worker, &Claimed::new(&Queue::new(b"q", b"q:p"), b"c"))
             .expect("a requeue")
     );
     assert!(
-        wurk.lock(&mut worker, b"l", Duration::from_secs(60), None)
+        wurk.try_lock(&mut worker, b"l", Duration::from_secs(60))
             .expect("a lock")
     );
-    assert!(
-        wurk.zadd(&mut worker, b"z", 1.5, b"m", None)
-            .expect("a member")
-    );
+    assert!(wurk.zadd(&mut worker, b"z", 1.5, b"m").expect("a member"));
     assert_eq!(
         (calls(&mut con, "eval"), unknown(&mut con)),
         (6, 4),
@@ -204,27 +199,20 @@ fn by_every_call(options: &Options) {
         r#"["info", "i", "beat", "1.5"]"#
     );
     assert!(
-        wurk.requeue(&mut worker, b"q:p", b"q", b"d", Some(own_error()))
+        wurk.or_else_oom(own_error())
+            .requeue(&mut worker, &Claimed::new(&Queue::new(b"q", b"q:p"), b"d"))
             .expect("a requeue")
     );
     assert_eq!(con.say("LRANGE q -1 -1").to_string(), r#"["d"]"#);
     assert!(
-        wurk.lock(
-            &mut worker,
-            b"l",
-            Duration::from_secs(60),
-            Some(own_error())
-        )
-        .expect("a lock")
+        wurk.or_else_oom(own_error())
+            .try_lock(&mut worker, b"l", Duration::from_secs(60))
+            .expect("a lock")
     );
     assert!(
         !wurk
-            .lock(
-                &mut worker,
-                b"l",
-                Duration::from_secs(60),
-                Some(own_error())
-            )
+            .or_else_oom(own_error())
+            .try_lock(&mut worker, b"l", Duration::from_secs(60))
             .expect("a lock")
     );
     assert_eq!(
@@ -233,7 +221,8 @@ fn by_every_call(options: &Options) {
         "the write in front leaves a lock as it is"
     );
     assert!(
-        wurk.zadd(&mut worker, b"z", 1.5, b"m", Some(own_error()))
+        wurk.or_else_oom(own_error())
+            .zadd(&mut worker, b"z", 1.5, b"m")
             .expect("a member")
     );
 }
@@ -262,11 +251,18 @@ pub fn the_callers_own_error_comes_back(binary: &Binary) {
             let own = || Some(own_error());
             let errors = [
                 claim(&wurk, &mut worker, &queues, own()).map(|_| ()),
-                wurk.requeue(&mut worker, b"q:p", b"q", b"flying", own())
+                wurk.or_else_oom(own_error())
+                    .requeue(
+                        &mut worker,
+                        &Claimed::new(&Queue::new(b"q", b"q:p"), b"flying"),
+                    )
                     .map(|_| ()),
-                wurk.lock(&mut worker, b"l", Duration::from_secs(60), own())
+                wurk.or_else_oom(own_error())
+                    .try_lock(&mut worker, b"l", Duration::from_secs(60))
                     .map(|_| ()),
-                wurk.zadd(&mut worker, b"z", 1.0, b"m", own()).map(|_| ()),
+                wurk.or_else_oom(own_error())
+                    .zadd(&mut worker, b"z", 1.0, b"m")
+                    .map(|_| ()),
             ];
             assert_eq!(
                 errors,
@@ -302,11 +298,13 @@ pub fn an_answer_is_an_answer(binary: &Binary) {
         let error = claim(&wurk, &mut worker, &queues, Some(own_error())).expect_err("no list");
         assert_eq!(error.code(), Some("WRONGTYPE"), "{error}");
         let error = wurk
-            .zadd(&mut worker, b"z", 1.0, b"m", Some(own_error()))
+            .or_else_oom(own_error())
+            .zadd(&mut worker, b"z", 1.0, b"m")
             .expect_err("no set");
         assert_eq!(error.code(), Some("WRONGTYPE"), "{error}");
         let error = wurk
-            .lock(&mut worker, b"l", Duration::ZERO, Some(own_error()))
+            .or_else_oom(own_error())
+            .try_lock(&mut worker, b"l", Duration::ZERO)
             .expect_err("no time");
         assert!(
             error
@@ -317,7 +315,8 @@ pub fn an_answer_is_an_answer(binary: &Binary) {
         con.must("ACL SETUSER stranger on >secret ~other +@all");
         let mut worker = as_user(&server, "stranger");
         let error = wurk
-            .zadd(&mut worker, b"z", 1.0, b"m", Some(own_error()))
+            .or_else_oom(own_error())
+            .zadd(&mut worker, b"z", 1.0, b"m")
             .expect_err("no right");
         assert_eq!(
             error.code(),
@@ -327,7 +326,8 @@ pub fn an_answer_is_an_answer(binary: &Binary) {
         if wurk_is_loaded(&mut con) {
             con.must("ACL SETUSER stranger ~* -wurk.zadd");
             let error = wurk
-                .zadd(&mut worker, b"other", 1.0, b"m", Some(own_error()))
+                .or_else_oom(own_error())
+                .zadd(&mut worker, b"other", 1.0, b"m")
                 .expect_err("no right");
             assert_eq!(
                 error.code(),
@@ -350,7 +350,8 @@ pub fn a_module_that_is_loaded_later_is_noticed(binary: &Binary) {
     let (_server, mut con, mut worker) = full_server(&options);
     let wurk = Wurk::new();
     let mut add = |score: u32| {
-        wurk.zadd(&mut worker, b"z", score.into(), b"m", Some(own_error()))
+        wurk.or_else_oom(own_error())
+            .zadd(&mut worker, b"z", score.into(), b"m")
             .expect("a score")
     };
     assert!(add(0));

@@ -7,11 +7,11 @@ use std::time::{Duration, Instant};
 
 use redis::RedisResult;
 use redis::cluster::{ClusterClient, ClusterConnection};
-use wurk_client::{Heartbeat, Queue, Wurk};
+use wurk_client::{Queue, Wurk};
 use wurk_testkit::{Binary, Options, Resp, Server};
 
 use crate::cluster::{PATIENCE, SLOTS, start};
-use crate::roads::HEARTBEAT;
+use crate::roads::heartbeat;
 use crate::stream::wait_until;
 
 const JOBS: usize = 2_000;
@@ -152,32 +152,24 @@ fn work(client: &ClusterClient, number: usize, moved: &AtomicBool) -> Vec<String
     let wurk = Wurk::new();
     let mut con = client.get_connection().expect("a cluster");
     let (identity, private) = (format!("{{m}}id{number}"), format!("{{m}}p{number}"));
-    let heartbeat = Heartbeat {
-        processes: b"{m}ps",
-        identity: identity.as_bytes(),
-        ..HEARTBEAT
-    };
+    let heartbeat = heartbeat(b"{m}ps", identity.as_bytes());
     let queues = [Queue::new("{m}q", private)];
     let (mut done, mut seen) = (Vec::new(), HashSet::new());
     let deadline = Instant::now() + PATIENCE;
     loop {
         let claimed = if number == 1 {
             let wait = Duration::from_millis(20);
-            wurk.claim_within(&mut con, &heartbeat, &queues, wait, None)
+            wurk.claim_timeout(&mut con, &heartbeat, &queues, wait)
         } else {
-            wurk.claim(&mut con, &heartbeat, &queues, None)
+            wurk.claim(&mut con, &heartbeat, &queues)
         };
         match claimed {
             Ok(Some(claimed)) => {
-                let (queue, job) = (claimed.queue, claimed.job);
-                let private = &queue.private;
-                if number == 2 && seen.insert(job.clone()) {
-                    until_it_is_there(&mut con, |con| {
-                        wurk.requeue(con, private, &queue.public, &job, None)
-                    });
+                if number == 2 && seen.insert(claimed.job.clone()) {
+                    until_it_is_there(&mut con, |con| wurk.requeue(con, &claimed));
                 } else {
-                    until_it_is_there(&mut con, |con| wurk.acknowledge(con, private, &job));
-                    done.push(String::from_utf8_lossy(&job).into_owned());
+                    until_it_is_there(&mut con, |con| wurk.acknowledge(con, &claimed));
+                    done.push(String::from_utf8_lossy(&claimed.job).into_owned());
                 }
             }
             Ok(None) if moved.load(Relaxed) => return done,

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 
 use mlua::{Lua, MultiValue, Table, Value, Variadic};
-use wurk_client::{Wurk, is_oom};
+use wurk_client::{Claimed, Queue, Wurk, is_oom};
 
 use crate::roads::{HEARTBEAT, own_error, queues};
 
@@ -286,24 +286,28 @@ pub fn loses_no_job() {
     let (wurk, queues) = (Wurk::new(), queues());
     for _ in 0..2 {
         let error = wurk
-            .claim(&mut con, &HEARTBEAT, &queues, Some(own_error()))
+            .or_else_oom(own_error())
+            .claim(&mut con, &HEARTBEAT, &queues)
             .expect_err("no road");
         assert_eq!(error, own_error());
         let error = wurk
-            .requeue(&mut con, b"q:p", b"q", b"mine", Some(own_error()))
+            .or_else_oom(own_error())
+            .requeue(&mut con, &Claimed::new(&Queue::new(b"q", b"q:p"), b"mine"))
             .expect_err("no road");
         assert_eq!(error, own_error());
         let error = wurk
-            .lock(&mut con, b"l", HEARTBEAT.ttl, Some(own_error()))
+            .or_else_oom(own_error())
+            .try_lock(&mut con, b"l", HEARTBEAT.ttl)
             .expect_err("no road");
         assert_eq!(error, own_error());
         let error = wurk
-            .zadd(&mut con, b"z", 1.0, b"m", Some(own_error()))
+            .or_else_oom(own_error())
+            .zadd(&mut con, b"z", 1.0, b"m")
             .expect_err("no road");
         assert_eq!(error, own_error());
     }
     let error = wurk
-        .requeue(&mut con, b"q:p", b"q", b"mine", None)
+        .requeue(&mut con, &Claimed::new(&Queue::new(b"q", b"q:p"), b"mine"))
         .expect_err("no road");
     assert!(
         is_oom(&error),

@@ -8,11 +8,11 @@ use std::time::{Duration, Instant};
 
 use redis::{Client, RedisResult};
 use tempfile::TempDir;
-use wurk_client::{Heartbeat, Queue, Wurk};
+use wurk_client::{Claimed, Heartbeat, Queue, Wurk};
 use wurk_testkit::{Binary, Options, binary};
 
 use crate::door::digest;
-use crate::roads::{HEARTBEAT, calls};
+use crate::roads::{calls, heartbeat};
 use crate::stream::{in_step, wait_until};
 
 const JOBS: usize = 2_000;
@@ -107,10 +107,7 @@ impl Work {
     fn until_it_is_over(&self, number: usize) -> Vec<String> {
         let wurk = Wurk::new();
         let identity = format!("id{number}");
-        let heartbeat = Heartbeat {
-            identity: identity.as_bytes(),
-            ..HEARTBEAT
-        };
+        let heartbeat = heartbeat(b"ps", identity.as_bytes());
         let queues = [Queue::new("q", format!("q:p{number}"))];
         let mut done = Vec::new();
         let deadline = Instant::now() + Duration::from_secs(60);
@@ -140,14 +137,14 @@ impl Work {
                 .arg(-1)
                 .query(&mut con)?;
             for job in left {
-                wurk.requeue(&mut con, &queue.private, &queue.public, &job, None)?;
+                wurk.requeue(&mut con, &Claimed::new(queue, job.as_slice()))?;
             }
         }
         let wait = Duration::from_millis(100);
         while !self.over.load(Relaxed) {
-            let claimed = wurk.claim_within(&mut con, heartbeat, queues, wait, None)?;
+            let claimed = wurk.claim_timeout(&mut con, heartbeat, queues, wait)?;
             let Some(claimed) = claimed else { continue };
-            if wurk.acknowledge(&mut con, &claimed.queue.private, &claimed.job)? {
+            if wurk.acknowledge(&mut con, &claimed)? {
                 done.push(String::from_utf8_lossy(&claimed.job).into_owned());
                 self.done.fetch_add(1, Relaxed);
             }

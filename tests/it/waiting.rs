@@ -18,7 +18,8 @@ pub fn claims_within(binary: &Binary) {
             let began = Instant::now();
             let wait = Duration::from_millis(wait);
             let claimed =
-                wurk.claim_within(&mut worker, &HEARTBEAT, &queues, wait, Some(own_error()));
+                wurk.or_else_oom(own_error())
+                    .claim_timeout(&mut worker, &HEARTBEAT, &queues, wait);
             (
                 claimed.expect("a claim").map(|claimed| claimed.job),
                 began.elapsed(),
@@ -71,7 +72,7 @@ pub fn claims_within(binary: &Binary) {
         con.must("CONFIG RESETSTAT");
         let (began, wait) = (Instant::now(), Duration::from_millis(50));
         assert_eq!(
-            wurk.claim_within(&mut worker, &HEARTBEAT, &[], wait, None)
+            wurk.claim_timeout(&mut worker, &HEARTBEAT, &[], wait)
                 .expect("no queues"),
             None
         );

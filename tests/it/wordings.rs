@@ -132,7 +132,10 @@ fn rust(fake: &Fake) -> Result<(), String> {
     let client = redis::Client::open(fake.url()).expect("an address");
     let mut con = client.get_connection().expect("a connection");
     let queues = queues();
-    match Wurk::new().claim(&mut con, &HEARTBEAT, &queues, Some(own_error())) {
+    match Wurk::new()
+        .or_else_oom(own_error())
+        .claim(&mut con, &HEARTBEAT, &queues)
+    {
         Ok(_) => Ok(()),
         Err(error) if error == own_error() => Err("the fake is full".into()),
         Err(error) => Err(error.to_string()),

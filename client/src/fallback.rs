@@ -1,65 +1,72 @@
-//! Which road is tried next: a state machine without I/O.
+//! Which strategy is tried next: a state machine without I/O.
 //!
-//! Whoever drives it sends the call by [`road`](Ladder::road), hands the reply
-//! to [`next`](Ladder::next), and does so again until there is a result. Only
-//! an unknown command leads from the module to the script, and only a server
-//! that will not run the script leads further. Everything else is the answer:
-//! above all, a call whose reply was lost is not sent again.
+//! The driver sends the call by [`strategy`](Fallback::strategy), hands the reply
+//! to [`next`](Fallback::next), and repeats until there is a result. Only an
+//! unknown command leads from the module to the script, and only a server that
+//! will not run the script leads further. Everything else is the result: above
+//! all, a call whose reply was lost is not sent again.
 
 use redis::{RedisError, RedisResult, Value};
 
-use crate::calls::Kind;
-use crate::refusal::{Refusal, read};
-use crate::route::{Road, Wurk};
+use crate::cache::Cache;
+use crate::error_class::{ErrorClass, classify};
+use crate::strategy::{CommandKind, Strategy};
 
 /// One call on its way.
-pub(crate) struct Ladder<'w> {
-    wurk: &'w Wurk,
-    kind: Kind,
-    road: Road,
-    /// What sent the caller here, and what it gets back where no road leads on.
-    own: Option<RedisError>,
+pub(crate) struct Fallback<'w> {
+    cache: &'w Cache,
+    kind: CommandKind,
+    strategy: Strategy,
+    /// The error that made the caller fall back, which it gets back if there is
+    /// no further strategy.
+    original_error: Option<RedisError>,
 }
 
-impl<'w> Ladder<'w> {
-    pub(crate) fn new(wurk: &'w Wurk, kind: Kind, own: Option<RedisError>) -> Self {
+impl<'w> Fallback<'w> {
+    pub(crate) fn new(
+        cache: &'w Cache,
+        kind: CommandKind,
+        original_error: Option<RedisError>,
+    ) -> Self {
         Self {
-            wurk,
+            cache,
             kind,
-            road: wurk.road(kind),
-            own,
+            strategy: cache.get(kind),
+            original_error,
         }
     }
 
     /// How the call is to be sent now.
-    pub(crate) fn road(&self) -> Road {
-        self.road
+    pub(crate) fn strategy(&self) -> Strategy {
+        self.strategy
     }
 
-    /// The result of the call, or nothing: it is to be sent once more.
+    /// The result of the call, or `None`: it is to be sent once more.
     pub(crate) fn next(&mut self, reply: RedisResult<Value>) -> Option<RedisResult<Value>> {
         let error = match reply.and_then(Value::extract_error) {
             Ok(value) => {
-                self.wurk.learn(self.kind, self.road);
+                self.cache.set(self.kind, self.strategy);
                 return Some(Ok(value));
             }
             Err(error) => error,
         };
-        let refusal = read(self.kind.command(), &error);
-        self.road = match (self.road, refusal) {
-            (Road::Module, Refusal::UnknownCommand) => Road::Script,
-            (Road::Script, Refusal::CannotCompile | Refusal::Oom) => Road::ScriptBehindAWrite,
-            (Road::Script | Road::ScriptBehindAWrite, Refusal::NoScripts)
-            | (Road::ScriptBehindAWrite, Refusal::CannotCompile | Refusal::Oom) => {
-                self.wurk.learn(self.kind, self.road);
-                return Some(Err(self.own.take().unwrap_or(error)));
+        let class = classify(self.kind.name(), &error);
+        self.strategy = match (self.strategy, class) {
+            (Strategy::Module, ErrorClass::UnknownCommand) => Strategy::Script,
+            (Strategy::Script, ErrorClass::CannotCompile | ErrorClass::Oom) => {
+                Strategy::WriteFirstScript
             }
-            (_, Refusal::Moved) => {
-                self.wurk.forget();
+            (Strategy::Script | Strategy::WriteFirstScript, ErrorClass::NoScripts)
+            | (Strategy::WriteFirstScript, ErrorClass::CannotCompile | ErrorClass::Oom) => {
+                self.cache.set(self.kind, self.strategy);
+                return Some(Err(self.original_error.take().unwrap_or(error)));
+            }
+            (_, ErrorClass::ServerChanged) => {
+                self.cache.clear();
                 return Some(Err(error));
             }
-            (road, _) => {
-                self.wurk.learn(self.kind, road);
+            (strategy, _) => {
+                self.cache.set(self.kind, strategy);
                 return Some(Err(error));
             }
         };
@@ -70,7 +77,7 @@ impl<'w> Ladder<'w> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use Road::{Module, Script, ScriptBehindAWrite};
+    use Strategy::{Module, Script, WriteFirstScript};
 
     const UNKNOWN: &str = "ERR unknown command 'WURK.CLAIM', with args beginning with: 'ps' ";
     const OOM: &str = "OOM command not allowed when used memory > 'maxmemory'.";
@@ -83,40 +90,40 @@ mod tests {
         value.extract_error().expect_err("an error")
     }
 
-    fn own() -> RedisError {
-        redis::make_extension_error("OOM".into(), Some("the caller's own".into()))
+    fn original() -> RedisError {
+        redis::make_extension_error("OOM".into(), Some("the original".into()))
     }
 
-    /// Climbs by these replies. The roads taken, and the result.
-    fn climb(
-        wurk: &Wurk,
-        own: Option<RedisError>,
+    /// Falls back by these replies. The strategies tried, and the result.
+    fn fall_back(
+        cache: &Cache,
+        original_error: Option<RedisError>,
         lines: &[&str],
-    ) -> (Vec<Road>, RedisResult<Value>) {
-        let mut ladder = Ladder::new(wurk, Kind::Claim, own);
-        let mut roads = Vec::new();
+    ) -> (Vec<Strategy>, RedisResult<Value>) {
+        let mut fallback = Fallback::new(cache, CommandKind::Claim, original_error);
+        let mut strategies = Vec::new();
         for line in lines {
-            roads.push(ladder.road());
+            strategies.push(fallback.strategy());
             let reply = match *line {
                 "nil" => Ok(Value::Nil),
                 line => Err(error(line)),
             };
-            if let Some(result) = ladder.next(reply) {
-                assert_eq!(roads.len(), lines.len(), "it has stopped early");
-                return (roads, result);
+            if let Some(result) = fallback.next(reply) {
+                assert_eq!(strategies.len(), lines.len(), "it stopped early");
+                return (strategies, result);
             }
         }
         panic!("it wants more than {lines:?}");
     }
 
     #[test]
-    fn each_refusal_leads_one_road_further() {
+    fn each_refusal_leads_one_strategy_further() {
         for (lines, expected) in [
             (&["nil"][..], &[Module][..]),
             (&[UNKNOWN, "nil"], &[Module, Script]),
             (
                 &[UNKNOWN, NO_SHEBANG, "nil"],
-                &[Module, Script, ScriptBehindAWrite],
+                &[Module, Script, WriteFirstScript],
             ),
             (
                 &[
@@ -124,27 +131,24 @@ mod tests {
                     "ERR Unexpected flag in script shebang: allow-oom",
                     "nil",
                 ],
-                &[Module, Script, ScriptBehindAWrite],
+                &[Module, Script, WriteFirstScript],
             ),
-            (
-                &[UNKNOWN, OOM, "nil"],
-                &[Module, Script, ScriptBehindAWrite],
-            ),
+            (&[UNKNOWN, OOM, "nil"], &[Module, Script, WriteFirstScript]),
         ] {
-            let wurk = Wurk::new();
-            let (roads, result) = climb(&wurk, Some(own()), lines);
-            assert_eq!(roads, expected);
+            let cache = Cache::new();
+            let (strategies, result) = fall_back(&cache, Some(original()), lines);
+            assert_eq!(strategies, expected);
             assert_eq!(result, Ok(Value::Nil));
             // The next call begins where this one ended.
             assert_eq!(
-                climb(&wurk, None, &["nil"]).0,
+                fall_back(&cache, None, &["nil"]).0,
                 expected[expected.len() - 1..]
             );
         }
     }
 
     #[test]
-    fn where_no_road_leads_on_the_callers_own_error_comes_back() {
+    fn the_original_error_comes_back_if_no_strategy_is_left() {
         for lines in [
             &[UNKNOWN, NO_EVAL][..],
             &[
@@ -171,9 +175,9 @@ mod tests {
                 "ERR ACL failure in script: User worker has no permissions to run the 'hset' command",
             ],
         ] {
-            let (_, result) = climb(&Wurk::new(), Some(own()), lines);
-            assert_eq!(result, Err(own()), "{lines:?}");
-            let (_, result) = climb(&Wurk::new(), None, lines);
+            let (_, result) = fall_back(&Cache::new(), Some(original()), lines);
+            assert_eq!(result, Err(original()), "{lines:?}");
+            let (_, result) = fall_back(&Cache::new(), None, lines);
             assert_eq!(
                 result,
                 Err(error(lines[lines.len() - 1])),
@@ -183,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_is_returned_by_every_road() {
+    fn a_result_is_returned_by_every_strategy() {
         for answer in [
             "READONLY You can't write against a read only replica.",
             "MOVED 3999 127.0.0.1:6381",
@@ -202,8 +206,8 @@ mod tests {
             "ERR unknown command 'LMOVE', with args beginning with: ",
             "WHATEVER nobody has heard of",
         ] {
-            // As it is, and in the dresses of a script before 7.0.
-            let dresses = [
+            // As it is, and in the formats of a script before 7.0.
+            let formats = [
                 answer.to_owned(),
                 format!(
                     "ERR Error running script (call to f_1): @user_script:9: @user_script: 9: -{answer}"
@@ -211,19 +215,22 @@ mod tests {
                 format!("@user_script: 13: -{answer}"),
             ];
             for before in [&[][..], &[UNKNOWN], &[UNKNOWN, NO_SHEBANG]] {
-                for answer in &dresses {
+                for answer in &formats {
                     let lines = [before, &[answer]].concat();
-                    let (_, result) = climb(&Wurk::new(), Some(own()), &lines);
+                    let (_, result) = fall_back(&Cache::new(), Some(original()), &lines);
                     assert_eq!(result, Err(error(answer)), "{lines:?}");
                 }
             }
         }
-        // The module's own OOM, of a brake that its operator has set.
-        assert_eq!(climb(&Wurk::new(), Some(own()), &[OOM]).1, Err(error(OOM)));
+        // The module's own OOM, of the growth limit.
+        assert_eq!(
+            fall_back(&Cache::new(), Some(original()), &[OOM]).1,
+            Err(error(OOM))
+        );
     }
 
     #[test]
-    fn a_lost_reply_is_never_asked_for_again() {
+    fn a_call_whose_reply_was_lost_is_not_sent_again() {
         use std::io::{Error, ErrorKind};
         for kind in [
             ErrorKind::BrokenPipe,
@@ -232,15 +239,15 @@ mod tests {
             ErrorKind::WouldBlock,
             ErrorKind::UnexpectedEof,
         ] {
-            let wurk = Wurk::new();
-            assert!(climb(&wurk, None, &[UNKNOWN, "nil"]).1.is_ok());
-            let mut ladder = Ladder::new(&wurk, Kind::Claim, Some(own()));
-            let result = ladder
+            let cache = Cache::new();
+            assert!(fall_back(&cache, None, &[UNKNOWN, "nil"]).1.is_ok());
+            let mut fallback = Fallback::new(&cache, CommandKind::Claim, Some(original()));
+            let result = fallback
                 .next(Err(Error::from(kind).into()))
                 .expect("no second try");
             assert!(result.expect_err("an error").is_io_error(), "{kind}");
-            // Behind the next connection another server may stand.
-            assert_eq!(wurk.road(Kind::Claim), Module, "{kind}");
+            // The next connection may lead to another server.
+            assert_eq!(cache.get(CommandKind::Claim), Module, "{kind}");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! What an error means, read from what servers of all kinds say.
+//! What an error means, read from its text, which differs between servers.
 
 use redis::{ErrorKind, RedisError, ServerErrorKind};
 
@@ -6,9 +6,9 @@ mod unknown;
 
 use unknown::{names_unknown, names_unsupported};
 
-/// What an error means for the road that was taken.
+/// What an error means for the strategy that was tried.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Refusal {
+pub(crate) enum ErrorClass {
     /// The server does not know the command that was sent.
     UnknownCommand,
     /// The server cannot read the first line of the script.
@@ -18,9 +18,9 @@ pub(crate) enum Refusal {
     /// There is no memory for what was asked.
     Oom,
     /// The connection is gone, or its server is no longer the one it was.
-    Moved,
-    /// Anything else: an answer.
-    Answer,
+    ServerChanged,
+    /// Anything else: the result of the call.
+    Other,
 }
 
 /// Whether `error` says that the server is out of memory: the one that a worker
@@ -39,42 +39,42 @@ pub(crate) enum Refusal {
 /// ```
 #[must_use]
 pub fn is_oom(error: &RedisError) -> bool {
-    if read("", error) == Refusal::Oom {
+    if classify("", error) == ErrorClass::Oom {
         return true;
     }
     let errors = error.clone().into_server_errors();
     errors.is_some_and(|errors| {
         errors
             .iter()
-            .any(|(_, error)| read("", &error.clone().into()) == Refusal::Oom)
+            .any(|(_, error)| classify("", &error.clone().into()) == ErrorClass::Oom)
     })
 }
 
 /// What `error`, the reply to `command`, means.
-pub(crate) fn read(command: &str, error: &RedisError) -> Refusal {
+pub(crate) fn classify(command: &str, error: &RedisError) -> ErrorClass {
     if error.is_connection_dropped() || error.is_connection_refusal() || error.is_timeout() {
-        return Refusal::Moved;
+        return ErrorClass::ServerChanged;
     }
     let text = error.detail().unwrap_or("");
     match error.kind() {
-        ErrorKind::Server(ServerErrorKind::ResponseError) => read_err(command, text),
+        ErrorKind::Server(ServerErrorKind::ResponseError) => classify_err(command, text),
         ErrorKind::Server(ServerErrorKind::NoPerm)
             if text.contains("no permissions to run the 'eval' command") =>
         {
-            Refusal::NoScripts
+            ErrorClass::NoScripts
         }
         ErrorKind::Server(
             ServerErrorKind::ReadOnly
             | ServerErrorKind::Moved
             | ServerErrorKind::MasterDown
             | ServerErrorKind::ClusterDown,
-        ) => Refusal::Moved,
+        ) => ErrorClass::ServerChanged,
         _ => match error.code() {
-            Some("OOM") => Refusal::Oom,
-            Some(SCRIPT_BEFORE_7) => read_inside(text),
+            Some("OOM") => ErrorClass::Oom,
+            Some(SCRIPT_BEFORE_7) => classify_nested(text),
             // An older Envoy sends no code: this is the sentence's first word.
-            Some("unsupported") => read_err(command, &format!("unsupported {text}")),
-            _ => Refusal::Answer,
+            Some("unsupported") => classify_err(command, &format!("unsupported {text}")),
+            _ => ErrorClass::Other,
         },
     }
 }
@@ -84,36 +84,36 @@ pub(crate) fn read(command: &str, error: &RedisError) -> Refusal {
 const SCRIPT_BEFORE_7: &str = "@user_script:";
 
 /// An error whose code is `ERR`.
-fn read_err(command: &str, text: &str) -> Refusal {
+fn classify_err(command: &str, text: &str) -> ErrorClass {
     // Before 7.0, one that a script has ended with is quoted: `Error running
     // script (call to f_<sha>): @user_script:7: @user_script: 7: -OOM ...`.
     let quoted = text.strip_prefix("Error running script");
     if let Some((_, inner)) = quoted.and_then(|quoted| quoted.split_once("): ")) {
-        return read_inside(inner);
+        return classify_nested(inner);
     }
     if is_out_of_memory(text) {
-        Refusal::Oom
+        ErrorClass::Oom
     } else if names_unknown(text, command) {
-        Refusal::UnknownCommand
+        ErrorClass::UnknownCommand
     } else if names_unknown(text, "EVAL")
         || names_unsupported(text, "EVAL")
         || text.starts_with("Could not find scripting engine")
         || text.starts_with("This instance has Lua scripting support disabled")
         || denies_scripts(text)
     {
-        Refusal::NoScripts
+        ErrorClass::NoScripts
     } else if text.starts_with("Unexpected flag in script shebang")
         || text.starts_with("allow-oom is not supported")
         || is_of_first_line(text)
     {
-        Refusal::CannotCompile
+        ErrorClass::CannotCompile
     } else {
-        Refusal::Answer
+        ErrorClass::Other
     }
 }
 
 /// An error that a script has met, behind the lines that it came from.
-fn read_inside(text: &str) -> Refusal {
+fn classify_nested(text: &str) -> ErrorClass {
     let is_of_line = |c: char| c.is_ascii_digit() || matches!(c, ':' | ' ');
     let mut inner = text.trim_start_matches(is_of_line);
     while let Some(rest) = inner.strip_prefix("@user_script") {
@@ -121,13 +121,13 @@ fn read_inside(text: &str) -> Refusal {
     }
     let inner = inner.strip_prefix('-').unwrap_or(inner);
     if inner.starts_with("OOM ") || is_out_of_memory(inner) {
-        Refusal::Oom
+        ErrorClass::Oom
     } else if inner.starts_with("READONLY ") {
-        Refusal::Moved
+        ErrorClass::ServerChanged
     } else if denies_scripts(inner) {
-        Refusal::NoScripts
+        ErrorClass::NoScripts
     } else {
-        Refusal::Answer
+        ErrorClass::Other
     }
 }
 
@@ -143,7 +143,7 @@ fn is_of_first_line(text: &str) -> bool {
 }
 
 /// A user may not run a command inside a script. Not a right to a key: that is
-/// an answer, and no other road may go around it.
+/// the result, and no other strategy may get around it.
 fn denies_scripts(text: &str) -> bool {
     // Up to 7.0, and from 7.2 on.
     text.starts_with("The user executing the script can't run this command")
@@ -162,8 +162,8 @@ mod tests {
         value.extract_error().expect_err("an error")
     }
 
-    fn reads(line: &str) -> Refusal {
-        read("WURK.CLAIM", &server_error(line))
+    fn class_of(line: &str) -> ErrorClass {
+        classify("WURK.CLAIM", &server_error(line))
     }
 
     #[test]
@@ -174,7 +174,7 @@ mod tests {
             "ERR unknown command",
             "unsupported command 'wurk.claim'",
         ] {
-            assert_eq!(reads(line), Refusal::UnknownCommand, "{line}");
+            assert_eq!(class_of(line), ErrorClass::UnknownCommand, "{line}");
         }
         for line in [
             "ERR unknown command 'LMOVE', with args beginning with: 'WURK.CLAIM' ",
@@ -183,7 +183,7 @@ mod tests {
             "unsupported command 'lmove'",
             "unknown command 'wurk.claim'",
         ] {
-            assert_eq!(reads(line), Refusal::Answer, "{line}");
+            assert_eq!(class_of(line), ErrorClass::Other, "{line}");
         }
     }
 
@@ -209,13 +209,13 @@ mod tests {
                 "ERR Error running script (call to f_1): @user_script:9: value '",
             ] {
                 let line = format!("{before}{bytes}");
-                assert_eq!(reads(&line), Refusal::Answer, "{line}");
+                assert_eq!(class_of(&line), ErrorClass::Other, "{line}");
             }
         }
     }
 
     #[test]
-    fn oom_is_read_in_every_dress() {
+    fn oom_is_read_in_every_format() {
         for line in [
             "OOM command not allowed when used memory > 'maxmemory'.",
             "OOM command not allowed when used memory > 'maxmemory'. script: 2bab3b661081db58bd2341920e0ba7cf5dc77b25, on @user_script:1.",
@@ -224,7 +224,7 @@ mod tests {
             "@user_script: 13: -OOM command not allowed when used memory > 'maxmemory'.",
             "ERR Error running script (call to f_2bab3b661081db58bd2341920e0ba7cf5dc77b25): @user_script:9: Out of memory",
         ] {
-            assert_eq!(reads(line), Refusal::Oom, "{line}");
+            assert_eq!(class_of(line), ErrorClass::Oom, "{line}");
             assert!(is_oom(&server_error(line)), "{line}");
         }
         // One of a pipeline's replies, or of what a transaction had queued.
@@ -234,7 +234,7 @@ mod tests {
         assert!(is_oom(&error), "{error:?}");
         // A job's text in an error is no OOM.
         let line = "ERR value is not an integer: OOM command not allowed";
-        assert_eq!(reads(line), Refusal::Answer);
+        assert_eq!(class_of(line), ErrorClass::Other);
     }
 
     #[test]
@@ -254,7 +254,7 @@ mod tests {
             "ERR Error running script (call to f_1): @user_script:49: @user_script: 49: The user executing the script can't run this command or subcommand",
             "@user_script: 13: The user executing the script can't run this command or subcommand",
         ] {
-            assert_eq!(reads(line), Refusal::NoScripts, "{line}");
+            assert_eq!(class_of(line), ErrorClass::NoScripts, "{line}");
         }
         for line in [
             "ERR Error compiling script (new function): user_script:1: unexpected symbol near '#' ",
@@ -262,12 +262,12 @@ mod tests {
             "ERR Unexpected flag in script shebang: allow-oom",
             "ERR allow-oom is not supported yet",
         ] {
-            assert_eq!(reads(line), Refusal::CannotCompile, "{line}");
+            assert_eq!(class_of(line), ErrorClass::CannotCompile, "{line}");
         }
     }
 
     #[test]
-    fn everything_else_is_an_answer() {
+    fn everything_else_is_the_result() {
         for line in [
             "WRONGTYPE Operation against a key holding the wrong kind of value",
             "ASK 3999 127.0.0.1:6381",
@@ -289,7 +289,7 @@ mod tests {
             "@user_script: 13: -WRONGTYPE Operation against a key holding the wrong kind of value",
             "SOMETHING nobody has heard of",
         ] {
-            assert_eq!(reads(line), Refusal::Answer, "{line}");
+            assert_eq!(class_of(line), ErrorClass::Other, "{line}");
         }
     }
 
@@ -303,11 +303,17 @@ mod tests {
             "CLUSTERDOWN The cluster is down",
             "MASTERDOWN Link with MASTER is down and replica-serve-stale-data is set to 'no'.",
         ] {
-            assert_eq!(reads(line), Refusal::Moved, "{line}");
+            assert_eq!(class_of(line), ErrorClass::ServerChanged, "{line}");
         }
         let broken = std::io::Error::from(std::io::ErrorKind::BrokenPipe);
-        assert_eq!(read("WURK.CLAIM", &broken.into()), Refusal::Moved);
+        assert_eq!(
+            classify("WURK.CLAIM", &broken.into()),
+            ErrorClass::ServerChanged
+        );
         let late = std::io::Error::from(std::io::ErrorKind::TimedOut);
-        assert_eq!(read("WURK.CLAIM", &late.into()), Refusal::Moved);
+        assert_eq!(
+            classify("WURK.CLAIM", &late.into()),
+            ErrorClass::ServerChanged
+        );
     }
 }
