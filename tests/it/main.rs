@@ -6,6 +6,7 @@
 //!
 //! | variable | what it does |
 //! | --- | --- |
+//! | `WURK_SERVERS` | the folder of the servers in place of `target/servers` |
 //! | `WURK_REQUIRE_SERVERS` | servers that must be there, with commas between, or `all` |
 //! | `WURK_REQUIRE_LANGUAGES` | set: Python and Ruby must be there with their Redis libraries |
 //! | `WURK_MODULE` | the module to load in place of the one just built |
@@ -57,6 +58,8 @@ mod faults;
 mod languages;
 /// Nothing is kept, and nothing is touched that is not the module's.
 mod leaks;
+/// Servers under other names and in other places, and machines that lack something.
+mod machine;
 /// What an operator sees and can set.
 mod operator;
 /// Chains of replicas, and servers that may not write.
@@ -66,6 +69,8 @@ mod replication;
 mod rights;
 /// A server that answers as Dragonfly does.
 mod standin;
+/// Targets and images that cannot be had here.
+mod targets;
 /// A claim that waits, by the module and without it.
 mod waiting;
 /// The example worker, killed and started again.
@@ -129,6 +134,10 @@ const WITH_MODULE: &[(&str, Test)] = &[
     ("operator_crash", operator::a_crash_report_tells_too),
     ("inside", inside::are_served_on_a_full_server),
     ("readme", readme::shows_what_happens),
+    (
+        "machine_rewrite",
+        targets::an_image_starts_again_after_a_rewrite,
+    ),
     ("bclaim_claims", bclaim::with_a_job_is_a_claim),
     ("bclaim_wakes", bclaim::wakes_where_blmove_would),
     ("bclaim_arrivals", arrivals::wake_as_for_blmove),
@@ -171,6 +180,7 @@ const EVERYWHERE: &[(&str, Test)] = &[
         languages::ruby_calls_take_every_road,
     ),
     ("doctor", doctor::tells_what_it_found),
+    ("machine_name", machine::a_server_is_started_by_its_own_name),
     ("connections_async", connections::asynchronous),
     ("connections_manager", connections::managed),
     ("connections_tls", connections::over_tls),
@@ -256,5 +266,26 @@ fn main() {
         standin::loses_no_job();
         Ok(())
     }));
+    let alone: [(&str, fn()); 7] = [
+        ("machine::path", machine::a_server_is_found_in_path),
+        (
+            "machine::need",
+            machine::all_that_is_missing_is_named_at_once,
+        ),
+        ("machine::rust", machine::an_old_rust_is_named),
+        ("machine::install", machine::what_was_built_is_installed),
+        ("machine::musl", targets::musl_is_linked_dynamically),
+        ("machine::build", targets::what_cannot_be_built_is_said),
+        (
+            "machine::image",
+            targets::an_image_loads_it_whatever_is_asked,
+        ),
+    ];
+    for (name, test) in alone {
+        trials.push(Trial::test(name, move || {
+            test();
+            Ok(())
+        }));
+    }
     libtest_mimic::run(&arguments, trials).exit();
 }
