@@ -8,6 +8,8 @@ export CARGO ?= cargo
 # The demo's server (a program's path), and `no` to drain without the module.
 SERVER ?=
 MODULE ?= yes
+# Part of a test's name: only tests with that in it.
+TEST ?=
 # Arguments for the benchmark, and whom to ask.
 BENCH ?=
 URL ?= redis://127.0.0.1/
@@ -29,10 +31,10 @@ demo: ## fill a Redis until it refuses, and drain it (SERVER=path, MODULE=no)
 	@tools/build --quiet
 	@$(CARGO) run --release --quiet --package wurk-demo -- $(demo_arguments)
 
-test: ## all tests, on every server that is there
+test: ## all tests, on every server that is there (TEST='part of a name')
 	@tools/need rust compiler libclang server $(if $(wildcard $(or $(WURK_SERVERS),target/servers)/valkey-9.1),valgrind)
 	$(CARGO) build --package wurk-client --features doctor --bins --examples
-	$(CARGO) test --workspace --features wurk-client/doctor
+	$(CARGO) test --workspace --features wurk-client/doctor $(if $(TEST),-- '$(TEST)')
 
 build: ## the module, as target/release/libwurk.so
 	@tools/need rust compiler libclang
