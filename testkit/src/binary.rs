@@ -18,6 +18,9 @@ pub const MATRIX: [&str; 6] = [
 /// Lists the servers that must be there, with commas between, or `all`.
 pub const REQUIRED: &str = "WURK_REQUIRE_SERVERS";
 
+/// Names the folder of the servers in place of `target/servers`.
+pub const SERVERS: &str = "WURK_SERVERS";
+
 /// Names the module to load in place of the one that was built.
 pub const MODULE: &str = "WURK_MODULE";
 
@@ -33,10 +36,18 @@ pub struct Binary {
 }
 
 impl Binary {
-    /// The program at `path`, if it is a server.
+    /// The program at `path`, if it is a server. A name without a folder is also
+    /// looked for in `PATH`, as a shell does.
     #[must_use]
     pub fn at(path: &Path) -> Option<Self> {
-        let said = Command::new(path).arg("--version").output().ok()?;
+        // Links are kept: Debian's `redis-server` is one to `redis-check-rdb`,
+        // a program that reads from its own name which of the two it is.
+        let path = match in_path(path) {
+            Some(found) if !path.exists() => found,
+            _ => path.to_owned(),
+        };
+        let path = std::path::absolute(path).ok()?;
+        let said = Command::new(&path).arg("--version").output().ok()?;
         let said = String::from_utf8_lossy(&said.stdout).into_owned();
         let kind = said.split_whitespace().next()?.to_lowercase();
         let version = said.split(" v=").nth(1)?.split_whitespace().next()?;
@@ -44,28 +55,32 @@ impl Binary {
         let version = (parts.next()??, parts.next()??, parts.next()??);
         Some(Self {
             name: format!("{kind}-{}.{}", version.0, version.1),
-            path: path.canonicalize().ok()?,
+            path,
             version,
         })
     }
 
-    /// Every server of the matrix that is there, or else the one in `PATH`.
+    /// Every server of the matrix that is there; and the one in `PATH`, if none
+    /// of them loads modules.
     ///
     /// # Panics
     /// Where one is missing that [`REQUIRED`] lists.
     #[must_use]
     pub fn all() -> Vec<Self> {
-        let folder = workspace().join("target/servers");
+        let folder = workspace().join(env::var_os(SERVERS).unwrap_or("target/servers".into()));
         let mut found: Vec<_> = MATRIX
             .iter()
             .filter_map(|name| Self::at(&folder.join(name).join("server")))
             .collect();
-        if found.is_empty() {
-            found = ["redis-server", "valkey-server", "redict-server"]
+        if !found.iter().any(Self::loads_modules) {
+            let mut more: Vec<_> = ["redis-server", "valkey-server", "redict-server"]
                 .iter()
-                .find_map(|name| Self::at(&in_path(name)?))
-                .into_iter()
+                .filter_map(|name| Self::at(&in_path(Path::new(name))?))
                 .collect();
+            // One is enough: the first that loads modules, or else the first.
+            more.sort_by_key(|binary| !binary.loads_modules());
+            more.retain(|binary| found.is_empty() || binary.loads_modules());
+            found.extend(more.into_iter().take(1));
         }
         let required = env::var(REQUIRED).unwrap_or_default();
         let required = match required.as_str() {
@@ -141,8 +156,12 @@ pub fn workspace() -> PathBuf {
         .to_owned()
 }
 
-fn in_path(name: &str) -> Option<PathBuf> {
+/// The program that a shell would start by this name.
+fn in_path(name: &Path) -> Option<PathBuf> {
+    if name.components().count() != 1 {
+        return None;
+    }
     env::split_paths(&env::var_os("PATH")?)
         .map(|folder| folder.join(name))
-        .find(|path| path.exists())
+        .find(|path| path.is_file())
 }

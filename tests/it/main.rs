@@ -6,6 +6,7 @@
 //!
 //! | variable | what it does |
 //! | --- | --- |
+//! | `WURK_SERVERS` | the folder of the servers in place of `target/servers` |
 //! | `WURK_REQUIRE_SERVERS` | servers that must be there, with commas between, or `all` |
 //! | `WURK_REQUIRE_LANGUAGES` | set: Python and Ruby must be there with their Redis libraries |
 //! | `WURK_MODULE` | the module to load in place of the one just built |
@@ -72,6 +73,8 @@ mod lossy;
 mod lost_replies;
 /// A connection with a prefix before its keys.
 mod namespaces;
+/// Servers under other names and in other places, and machines that lack something.
+mod machine;
 /// What an operator sees and can set.
 mod operator;
 /// Chains of replicas, and servers that may not write.
@@ -89,6 +92,8 @@ mod strays;
 mod unwritable;
 /// Another module comes in by a failover.
 mod upgrade;
+/// Targets and images that cannot be had here.
+mod targets;
 /// A claim that waits, by the module and without it.
 mod waiting;
 /// What servers and proxies say leads every language to the same step.
@@ -162,6 +167,9 @@ const WITH_MODULE: &[(&str, Test)] = &[
         lost_replies::are_not_asked_for_again_by_readme,
     ),
     ("lost_replies_wait", lost_replies::is_waited_for),
+        "machine_rewrite",
+        targets::an_image_starts_again_after_a_rewrite,
+    ),
     ("bclaim_claims", bclaim::with_a_job_is_a_claim),
     ("bclaim_wakes", bclaim::wakes_where_blmove_would),
     ("bclaim_arrivals", arrivals::wake_as_for_blmove),
@@ -244,6 +252,7 @@ const EVERYWHERE: &[(&str, Test)] = &[
     ),
     ("doctor_tls", doctor_tls::asks_over_tls),
     ("doctor_alarms", doctor_alarms::name_what_info_has),
+    ("machine_name", machine::a_server_is_started_by_its_own_name),
     ("connections_async", connections::asynchronous),
     ("connections_manager", connections::managed),
     ("connections_tls", connections::over_tls),
@@ -338,5 +347,26 @@ fn main() {
         standin::loses_no_job();
         Ok(())
     }));
+    let alone: [(&str, fn()); 7] = [
+        ("machine::path", machine::a_server_is_found_in_path),
+        (
+            "machine::need",
+            machine::all_that_is_missing_is_named_at_once,
+        ),
+        ("machine::rust", machine::an_old_rust_is_named),
+        ("machine::install", machine::what_was_built_is_installed),
+        ("machine::musl", targets::musl_is_linked_dynamically),
+        ("machine::build", targets::what_cannot_be_built_is_said),
+        (
+            "machine::image",
+            targets::an_image_loads_it_whatever_is_asked,
+        ),
+    ];
+    for (name, test) in alone {
+        trials.push(Trial::test(name, move || {
+            test();
+            Ok(())
+        }));
+    }
     libtest_mimic::run(&arguments, trials).exit();
 }
