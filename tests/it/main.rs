@@ -71,10 +71,10 @@ mod leaks;
 mod lossy;
 /// A reply that is lost is not asked for again, in any language.
 mod lost_replies;
-/// A connection with a prefix before its keys.
-mod namespaces;
 /// Servers under other names and in other places, and machines that lack something.
 mod machine;
+/// A connection with a prefix before its keys.
+mod namespaces;
 /// What an operator sees and can set.
 mod operator;
 /// Chains of replicas, and servers that may not write.
@@ -88,12 +88,12 @@ mod slot_migration;
 mod standin;
 /// Keys that hold something else than a list.
 mod strays;
+/// Targets and images that cannot be had here.
+mod targets;
 /// Servers that may not be written to any more when a job comes.
 mod unwritable;
 /// Another module comes in by a failover.
 mod upgrade;
-/// Targets and images that cannot be had here.
-mod targets;
 /// A claim that waits, by the module and without it.
 mod waiting;
 /// What servers and proxies say leads every language to the same step.
@@ -167,6 +167,7 @@ const WITH_MODULE: &[(&str, Test)] = &[
         lost_replies::are_not_asked_for_again_by_readme,
     ),
     ("lost_replies_wait", lost_replies::is_waited_for),
+    (
         "machine_rewrite",
         targets::an_image_starts_again_after_a_rewrite,
     ),
