@@ -58,7 +58,8 @@ impl<'a> Heartbeat<'a> {
         Self { ttl, ..self }
     }
 
-    /// Sets `beat`, in place of the time of the call.
+    /// Sets `beat`, in place of the time of the call. A claim that waits uses it
+    /// once, and the time from then on.
     #[must_use]
     pub const fn with_beat(self, beat: &'a [u8]) -> Self {
         Self {

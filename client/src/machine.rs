@@ -143,7 +143,8 @@ impl<'q> Machine for WaitingClaim<'_, 'q> {
             },
         };
         match result.and_then(|value| self.claim.reply(value)) {
-            Ok(None) => {}
+            // What the caller said of the time is over.
+            Ok(None) => self.claim.heartbeat.beat = None,
             result => self.result = Some(result),
         }
     }

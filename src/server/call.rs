@@ -55,7 +55,7 @@ impl Ctx<'_> {
     /// every one that is asked for needs some.
     pub(super) fn command_exists(&self, command: &CStr) -> bool {
         match self.call_readonly(command, &[]).into_result() {
-            Err(Error::Server(error)) => !error.starts_with(b"ERR unknown command"),
+            Err(Error::Server(error)) => !error.bytes().starts_with(b"ERR unknown command"),
             _ => false,
         }
     }

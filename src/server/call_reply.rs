@@ -1,5 +1,8 @@
 //! What the server replied to a command that was called from inside it.
 
+use std::marker::PhantomData;
+use std::mem::ManuallyDrop;
+use std::ops::Deref;
 use std::ptr::NonNull;
 use std::slice;
 
@@ -35,14 +38,37 @@ impl CallReply {
         self.is_a(raw::REDISMODULE_REPLY_ERROR)
     }
 
-    /// Whether the text of a string or an error starts so.
-    pub(super) fn starts_with(&self, text: &[u8]) -> bool {
+    /// The text of a string or an error, empty if the reply is neither.
+    pub(super) fn bytes(&self) -> &[u8] {
         let mut length = 0;
-        // SAFETY: a reply that has not been freed; null if it is no text.
+        // SAFETY: a reply that has not been freed, and its text with it; null if
+        // it has none.
         unsafe {
             let start = api!(RedisModule_CallReplyStringPtr(self.pointer(), &mut length));
-            !start.is_null() && slice::from_raw_parts(start.cast::<u8>(), length).starts_with(text)
+            if start.is_null() {
+                &[]
+            } else {
+                slice::from_raw_parts(start.cast::<u8>(), length)
+            }
         }
+    }
+
+    /// The items of an array or a set. None if the reply is neither.
+    pub(super) fn items(&self) -> impl Iterator<Item = Item<'_>> {
+        let is_list = self.is_a(raw::REDISMODULE_REPLY_ARRAY) || self.is_a(raw::REDISMODULE_REPLY_SET);
+        // SAFETY: a reply that has not been freed.
+        let length = unsafe { api!(RedisModule_CallReplyLength(self.pointer())) };
+        (0..if is_list { length } else { 0 }).filter_map(|index| self.item(index))
+    }
+
+    /// An item of an array.
+    pub(super) fn item(&self, index: usize) -> Option<Item<'_>> {
+        // SAFETY: a reply that has not been freed; null if it has no such item.
+        let item = unsafe { api!(RedisModule_CallReplyArrayElement(self.pointer(), index)) };
+        Some(Item {
+            reply: ManuallyDrop::new(Self(NonNull::new(item)?)),
+            owner: PhantomData,
+        })
     }
 
     /// The integer replied, 0 if the reply is none.
@@ -53,6 +79,20 @@ impl CallReply {
         } else {
             0
         }
+    }
+}
+
+/// A reply inside another one, which frees it.
+pub(super) struct Item<'r> {
+    reply: ManuallyDrop<CallReply>,
+    owner: PhantomData<&'r CallReply>,
+}
+
+impl Deref for Item<'_> {
+    type Target = CallReply;
+
+    fn deref(&self) -> &CallReply {
+        &self.reply
     }
 }
 
