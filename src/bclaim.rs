@@ -52,7 +52,7 @@ impl Command for Bclaim {
         ],
     };
 
-    const COUNTS: [&'static Counter; 2] = [&stats::CLAIMS, &stats::CLAIMS_EMPTY];
+    const COUNTS: Option<[&'static Counter; 2]> = Some([&stats::CLAIMS, &stats::CLAIMS_EMPTY]);
 
     fn run(ctx: &Ctx, args: &[Arg]) -> Result<Reply> {
         let [_, args @ .., timeout] = args else {

@@ -51,7 +51,7 @@ impl Command for Claim {
         ],
     };
 
-    const COUNTS: [&'static Counter; 2] = [&stats::CLAIMS, &stats::CLAIMS_EMPTY];
+    const COUNTS: Option<[&'static Counter; 2]> = Some([&stats::CLAIMS, &stats::CLAIMS_EMPTY]);
 
     fn run(ctx: &Ctx, args: &[Arg]) -> Result<Reply> {
         let [_, args @ ..] = args else {

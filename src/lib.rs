@@ -3,7 +3,7 @@
 //!
 //! | module | what is in it |
 //! | --- | --- |
-//! | `claim`, `bclaim`, `requeue`, `lock`, `zadd` | a command each, its contract above it |
+//! | `claim`, `bclaim`, `requeue`, `lock`, `zadd`, `rescue` | a command each, its contract above it |
 //! | `heartbeat` | how a claim keeps its process alive |
 //! | `expiry`, `timeout` | which times to live and which timeouts the server can hold |
 //! | `server` | the one module that calls the server's API, and the only `unsafe` |
@@ -27,6 +27,7 @@ mod expiry;
 mod heartbeat;
 mod lock;
 mod requeue;
+mod rescue;
 mod server;
 mod timeout;
 mod zadd;
@@ -38,6 +39,7 @@ const COMMANDS: &[server::Registration] = &[
     server::register::<requeue::Requeue>(),
     server::register::<lock::Lock>(),
     server::register::<zadd::Zadd>(),
+    server::register::<rescue::Rescue>(),
 ];
 
 // The macro sets the server's allocator, which aborts any process that is not a

@@ -27,7 +27,7 @@ impl Command for Lock {
         arguments: &[Argument::key(c"key", 0), Argument::integer(c"ttl")],
     };
 
-    const COUNTS: [&'static Counter; 2] = [&stats::LOCKS, &stats::LOCKS_HELD];
+    const COUNTS: Option<[&'static Counter; 2]> = Some([&stats::LOCKS, &stats::LOCKS_HELD]);
     const GROWS: bool = true;
 
     fn run(ctx: &Ctx, args: &[Arg]) -> Result<Reply> {

@@ -38,7 +38,7 @@ impl Command for Requeue {
         ],
     };
 
-    const COUNTS: [&'static Counter; 2] = [&stats::REQUEUES, &stats::REQUEUES_MISSED];
+    const COUNTS: Option<[&'static Counter; 2]> = Some([&stats::REQUEUES, &stats::REQUEUES_MISSED]);
 
     fn run(ctx: &Ctx, args: &[Arg]) -> Result<Reply> {
         let [_, private, public, job] = args else {

@@ -17,7 +17,8 @@
 //! | `command`, `command_info` | how a command is registered and called |
 //! | `blocking` | clients that wait |
 //! | `ctx`, `info`, `log` | the context of a call, `INFO`, the server's log |
-//! | `config`, `memory`, `stats` | what an operator sets and sees |
+//! | `config`, `limits`, `memory`, `stats` | what an operator sets and sees |
+//! | `users`, `filter`, `refusable`, `inner_keys` | rescued users, and what is rescued for them |
 //! | `load`, `options`, `unload` | loading, and why there is no unloading |
 //!
 //! Each imports only from modules that do not import from it.
@@ -33,25 +34,33 @@ mod command_info;
 mod config;
 mod ctx;
 mod error;
+mod filter;
 mod info;
+mod inner_keys;
 mod key;
 mod keyspace;
+mod limits;
 mod load;
 mod log;
 mod memory;
 mod options;
+mod refusable;
 mod reply;
 pub(crate) mod shared_strings;
 pub(crate) mod stats;
 mod unload;
+mod users;
 
 pub(crate) use arg::{Arg, Number};
 pub(crate) use blocking::BlockingCommand;
+pub(crate) use call_reply::CallReply;
 pub(crate) use command::{Command, Registration, register};
 pub(crate) use command_info::{Argument, CommandInfo, KeyFlags, KeySpec};
 pub(crate) use ctx::Ctx;
 pub(crate) use error::{Error, Result};
 pub(crate) use key::{Key, KeyType};
+pub(crate) use limits::Fullness;
 pub(crate) use load::{VERSION, load};
+pub(crate) use refusable::{Refusable, Refused};
 pub(crate) use reply::{Job, Reply};
 pub(crate) use unload::refuse_to_unload;

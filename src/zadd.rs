@@ -30,7 +30,7 @@ impl Command for Zadd {
         ],
     };
 
-    const COUNTS: [&'static Counter; 2] = [&stats::ZADDS, &stats::ZADDS];
+    const COUNTS: Option<[&'static Counter; 2]> = Some([&stats::ZADDS, &stats::ZADDS]);
     const GROWS: bool = true;
 
     fn run(ctx: &Ctx, args: &[Arg]) -> Result<Reply> {

@@ -26,10 +26,14 @@ macro_rules! needed {
 needed! {
     RedisModule_BlockClientOnKeys
     RedisModule_Call
+    RedisModule_CallReplyArrayElement
     RedisModule_CallReplyInteger
+    RedisModule_CallReplyLength
     RedisModule_CallReplyStringPtr
     RedisModule_CallReplyType
     RedisModule_CloseKey
+    RedisModule_CommandFilterArgGet
+    RedisModule_CommandFilterArgInsert
     RedisModule_CreateCommand
     RedisModule_CreateString
     RedisModule_FreeCallReply
@@ -37,13 +41,18 @@ needed! {
     RedisModule_FreeString
     RedisModule_GetBlockedClientReadyKey
     RedisModule_GetCommand
+    RedisModule_GetCommandKeysWithFlags
     RedisModule_GetContextFlags
+    RedisModule_GetCurrentUserName
+    RedisModule_GetDetachedThreadSafeContext
     RedisModule_GetServerInfo
     RedisModule_GetUsedMemoryRatio
     RedisModule_HashGet
     RedisModule_HashSet
     RedisModule_InfoAddFieldULongLong
     RedisModule_InfoAddSection
+    RedisModule_IsKeysPositionRequest
+    RedisModule_KeyAtPosWithFlags
     RedisModule_KeyType
     RedisModule_ListPop
     RedisModule_ListPush
@@ -54,6 +63,7 @@ needed! {
     RedisModule_RegisterCommandFilter
     RedisModule_RegisterInfoFunc
     RedisModule_RegisterNumericConfig
+    RedisModule_RegisterStringConfig
     RedisModule_Replicate
     RedisModule_ReplyWithArray
     RedisModule_ReplyWithCallReply

@@ -1,6 +1,6 @@
 //! Strings: the arguments of a call, which the server owns, and owned ones.
 
-use std::ffi::c_int;
+use std::ffi::{CStr, c_int};
 use std::marker::PhantomData;
 use std::ptr::{self, NonNull};
 use std::slice;
@@ -60,6 +60,15 @@ impl<'a> Arg<'a> {
         unsafe {
             let start = api!(RedisModule_StringPtrLen(self.pointer(), &mut length));
             slice::from_raw_parts(start.cast::<u8>(), length)
+        }
+    }
+
+    /// The bytes up to the first NUL, which a command's name has only at its end.
+    pub(super) fn c_str(self) -> &'a CStr {
+        // SAFETY: as above; the server ends every string with a NUL.
+        unsafe {
+            let start = api!(RedisModule_StringPtrLen(self.pointer(), ptr::null_mut()));
+            CStr::from_ptr(start)
         }
     }
 

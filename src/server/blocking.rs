@@ -38,6 +38,11 @@ impl Ctx<'_> {
         !self.has_any(never)
     }
 
+    /// Whether a script is running.
+    pub(crate) fn is_in_script(&self) -> bool {
+        self.has_any(raw::REDISMODULE_CTX_FLAGS_LUA)
+    }
+
     /// Whether the server is a read-only replica.
     pub(crate) fn is_read_only(&self) -> bool {
         self.has_any(raw::REDISMODULE_CTX_FLAGS_READONLY)
@@ -101,7 +106,7 @@ unsafe extern "C" fn reply_callback<C: BlockingCommand>(
     let (ctx, args) = unsafe { (Ctx::new(raw), Arg::all(argv, argc)) };
     match C::on_key_ready(&ctx, args) {
         Some(result) => {
-            stats::count(&C::COUNTS, &result);
+            stats::count(C::COUNTS, &result);
             ctx.send(C::INFO.name, result);
             raw::REDISMODULE_OK as c_int
         }
@@ -115,7 +120,7 @@ unsafe extern "C" fn timeout_callback<C: BlockingCommand>(
     _argv: *mut *mut RedisModuleString,
     _argc: c_int,
 ) -> c_int {
-    stats::count(&C::COUNTS, &Ok(Reply::Nil));
+    stats::count(C::COUNTS, &Ok(Reply::Nil));
     // The nil of `BLMOVE`, which in RESP2 is that of an array.
     // SAFETY: the server calls this with a valid context.
     unsafe { api!(RedisModule_ReplyWithNullArray(raw)) }

@@ -1,8 +1,9 @@
 //! Commands of the server, called from inside it.
 //!
-//! None of them is checked for memory: that is what the module is for. The
-//! formats are those of `RM_Call`: `!` replicates the command, `E` returns every
-//! error as a reply, `S` has the server check whether it may be written to, `v`
+//! None of them is checked for memory, unless `M` asks for it: that is what the
+//! module is for. The formats are those of `RM_Call`: `!` replicates the command,
+//! `E` returns every error as a reply, `S` checks whether the server may be written
+//! to, `C` the permissions of the user, `0` replies in the client's protocol, `v`
 //! takes a slice of strings.
 
 use std::ffi::CStr;
@@ -15,6 +16,7 @@ use super::arg::Arg;
 use super::call_reply::CallReply;
 use super::ctx::Ctx;
 use super::error::{Error, Result};
+use super::refusable::{Refusable, Refused};
 
 /// A reply, or null if the server did not make one.
 #[must_use]
@@ -49,6 +51,57 @@ impl Ctx<'_> {
     /// Calls a command that only reads.
     pub(crate) fn call_readonly(&self, command: &CStr, args: &[Arg]) -> CallResult {
         self.call_with(c"Ev", command, args)
+    }
+
+    /// Runs a command as the user of this call, who needs all permissions for it,
+    /// and replies in the client's protocol. If it is not `rescued`, it is refused
+    /// on a full server.
+    pub(crate) fn call_as_user(
+        &self,
+        command: &[Arg],
+        refused: Refused,
+        rescued: bool,
+    ) -> Result<CallReply> {
+        let Some((name, args)) = command.split_first() else {
+            return Err(Error::WrongArity);
+        };
+        // `S` refuses what scripts may not call. Of those, the commands that run
+        // scripts check by themselves whether they may write.
+        if refused.noscript && refused.how != Refusable::Runs {
+            self.check_writable()?;
+        }
+        let format = match (refused.noscript, rescued) {
+            (false, true) => c"!EC0Sv",
+            (false, false) => c"!EC0SMv",
+            (true, true) => c"!EC0v",
+            (true, false) => c"!EC0Mv",
+        };
+        self.call_with(format, name.c_str(), args).into_result()
+    }
+
+    /// Refused as the server refuses a write now, if it does. Found by a write that
+    /// changes nothing, whatever the key holds.
+    fn check_writable(&self) -> Result<()> {
+        // SAFETY: the format names the arguments behind it.
+        let reply = CallResult(unsafe {
+            api!(RedisModule_Call(
+                self.raw,
+                c"ZREMRANGEBYRANK".as_ptr(),
+                c"ESccc".as_ptr(),
+                c"wurk".as_ptr(),
+                c"1".as_ptr(),
+                c"0".as_ptr(),
+            ))
+        });
+        const REFUSALS: [&[u8]; 4] = [b"READONLY ", b"NOREPLICAS ", b"MISCONF ", b"MASTERDOWN "];
+        match reply.into_result() {
+            Err(Error::Server(error))
+                if REFUSALS.iter().any(|code| error.bytes().starts_with(code)) =>
+            {
+                Err(Error::Server(error))
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Whether the server knows a command, found by calling it without arguments:

@@ -55,7 +55,8 @@ impl CallReply {
 
     /// The items of an array or a set. None if the reply is neither.
     pub(super) fn items(&self) -> impl Iterator<Item = Item<'_>> {
-        let is_list = self.is_a(raw::REDISMODULE_REPLY_ARRAY) || self.is_a(raw::REDISMODULE_REPLY_SET);
+        let is_list =
+            self.is_a(raw::REDISMODULE_REPLY_ARRAY) || self.is_a(raw::REDISMODULE_REPLY_SET);
         // SAFETY: a reply that has not been freed.
         let length = unsafe { api!(RedisModule_CallReplyLength(self.pointer())) };
         (0..if is_list { length } else { 0 }).filter_map(|index| self.item(index))

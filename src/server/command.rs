@@ -8,9 +8,9 @@ use redis_module::raw::{self, RedisModuleCtx, RedisModuleString};
 use super::api::api;
 use super::arg::Arg;
 use super::command_info::{CommandInfo, KeySpec};
-use super::config;
 use super::ctx::Ctx;
 use super::error::{Error, Result};
+use super::limits;
 use super::reply::Reply;
 use super::stats::{self, Counter};
 
@@ -20,8 +20,12 @@ pub(crate) trait Command {
     const INFO: CommandInfo;
 
     /// What a call counts as: the first if it did something, the other if there
-    /// was nothing to do.
-    const COUNTS: [&'static Counter; 2];
+    /// was nothing to do. `None` if it counts by itself.
+    const COUNTS: Option<[&'static Counter; 2]> = None;
+
+    /// Whether its keys are those of the command that is its first argument, for
+    /// `getkeys-api`.
+    const NAMES_INNER_KEYS: bool = false;
 
     /// Whether it can grow a full server, and is held by `wurk.growth-limit`.
     const GROWS: bool = false;
@@ -58,13 +62,17 @@ unsafe extern "C" fn handle<C: Command>(
     // SAFETY: the server calls this, with a context and arguments that are
     // valid until it returns.
     let (ctx, args) = unsafe { (Ctx::new(raw), Arg::all(argv, argc)) };
-    let result = if C::GROWS && config::past_growth_limit() {
+    if C::NAMES_INNER_KEYS && ctx.is_keys_request() {
+        ctx.name_inner_keys(args);
+        return raw::REDISMODULE_OK as c_int;
+    }
+    let result = if C::GROWS && limits::past_growth_limit() {
         stats::GROWTH_REFUSED.add(1);
         Err(Error::GrowthLimit)
     } else {
         C::run(&ctx, args)
     };
-    stats::count(&C::COUNTS, &result);
+    stats::count(C::COUNTS, &result);
     ctx.send(C::INFO.name, result);
     raw::REDISMODULE_OK as c_int
 }

@@ -82,6 +82,8 @@ pub(crate) struct Argument {
     name: &'static CStr,
     kind: raw::RedisModuleCommandArgType,
     key_spec: c_int,
+    /// Whether it may be left out or be given many times.
+    any_number: bool,
     /// The keys that this argument repeats together, each with its key spec.
     repeats: &'static [(&'static CStr, c_int)],
 }
@@ -92,6 +94,7 @@ impl Argument {
             name,
             kind,
             key_spec: -1,
+            any_number: false,
             repeats: &[],
         }
     }
@@ -101,6 +104,14 @@ impl Argument {
             name,
             raw::RedisModuleCommandArgType_REDISMODULE_ARG_TYPE_STRING,
         )
+    }
+
+    /// Strings, or none.
+    pub(crate) const fn optional_strings(name: &'static CStr) -> Self {
+        Self {
+            any_number: true,
+            ..Self::string(name)
+        }
     }
 
     pub(crate) const fn integer(name: &'static CStr) -> Self {
@@ -152,6 +163,10 @@ impl Argument {
         arg.name = self.name.as_ptr();
         arg.type_ = self.kind;
         arg.key_spec_index = self.key_spec;
+        if self.any_number {
+            let flags = raw::REDISMODULE_CMD_ARG_MULTIPLE | raw::REDISMODULE_CMD_ARG_OPTIONAL;
+            arg.flags = flags as c_int;
+        }
         if !self.repeats.is_empty() {
             let keys = self
                 .repeats

@@ -1,45 +1,78 @@
-//! Configuration: `wurk.growth-limit`.
+//! Configuration: `wurk.growth-limit`, `wurk.rescue-limit`, `wurk.rescue-users`.
 //!
-//! `WURK.LOCK` and `WURK.ZADD` grow a server that is full already. Past
-//! `maxmemory × (1 + limit/100)` they are refused. Claims and requeues let it
-//! shrink, and never are.
+//! Each can be an argument of `loadmodule` without its prefix. A line of the
+//! server's own configuration, or `MODULE LOADEX … CONFIG`, comes after and wins.
 
-use std::ffi::{CStr, c_char, c_int, c_longlong, c_void};
+use std::ffi::{CStr, CString, c_char, c_int, c_longlong, c_void};
 use std::ptr;
-use std::sync::atomic::{AtomicI64, Ordering::Relaxed};
 
 use redis_module::RedisString;
 use redis_module::raw::{self, RedisModuleCtx, RedisModuleString};
 
 use super::api::api;
-use super::memory;
+use super::arg::Arg;
+use super::filter;
+use super::limits::{self, GROWTH, Limit, MOST};
+use super::log;
+use super::users;
 
-const NAME: &CStr = c"growth-limit";
+const GROWTH_LIMIT: &CStr = c"growth-limit";
+const RESCUE_LIMIT: &CStr = c"rescue-limit";
+const RESCUE_USERS: &CStr = c"rescue-users";
 
-/// The largest limit, in percent: a server of 1 GiB may then grow to 1 TiB.
-const MOST: i64 = 100_000;
-
-static GROWTH_LIMIT: AtomicI64 = AtomicI64::new(0);
-
-/// Whether used memory is past the growth limit.
-pub(super) fn past_growth_limit() -> bool {
-    let limit = GROWTH_LIMIT.load(Relaxed);
-    limit > 0 && memory::used_ratio() > 1.0 + limit as f64 / 100.0
+/// Values until they are set.
+struct Defaults {
+    growth_limit: i64,
+    rescue_limit: i64,
+    rescue_users: CString,
 }
 
-/// Reads the arguments of `loadmodule`, `growth-limit <percent>`, and registers
-/// the configuration. The server's own, by `MODULE LOADEX … CONFIG` or a line
-/// `wurk.growth-limit` in its file, comes after and wins.
+/// Reads the arguments of `loadmodule`, and registers the configuration.
 pub(super) fn register(ctx: *mut RedisModuleCtx, args: &[RedisString]) -> Result<(), String> {
-    let default = read_arguments(args)?;
+    let defaults = read_arguments(args)?;
+    let registered = register_limit(ctx, GROWTH_LIMIT, defaults.growth_limit, &GROWTH)
+        && register_limit(ctx, RESCUE_LIMIT, defaults.rescue_limit, &limits::RESCUE)
+        && register_users(ctx, &defaults.rescue_users);
+    // SAFETY: called at load in a valid context.
+    if registered && is_ok(unsafe { api!(RedisModule_LoadConfigs(ctx)) }) {
+        Ok(())
+    } else {
+        Err(format!(
+            "the server refused a setting: wurk.growth-limit and wurk.rescue-limit are percentages \
+             from 0 to {MOST}, wurk.rescue-users names users with blanks between"
+        ))
+    }
+}
+
+fn register_limit(
+    ctx: *mut RedisModuleCtx,
+    name: &CStr,
+    default: i64,
+    limit: &'static Limit,
+) -> bool {
+    unsafe extern "C" fn get(_: *const c_char, limit: *mut c_void) -> c_longlong {
+        // SAFETY: the private data is the limit, which is static.
+        unsafe { limit.cast::<Limit>().as_ref() }.map_or(0, Limit::get)
+    }
+    unsafe extern "C" fn set(
+        _: *const c_char,
+        value: c_longlong,
+        limit: *mut c_void,
+        _: *mut *mut RedisModuleString,
+    ) -> c_int {
+        // SAFETY: as above.
+        if let Some(limit) = unsafe { limit.cast::<Limit>().as_ref() } {
+            limit.set(value);
+        }
+        raw::REDISMODULE_OK as c_int
+    }
     // SAFETY: called at load in a valid context; the name ends in NUL and is
-    // copied, the callbacks are functions of a library that is not unloaded
-    // without its settings.
-    let registered = unsafe {
-        let ok = raw::REDISMODULE_OK as c_int;
+    // copied. The callbacks are functions of a library that is not unloaded without
+    // its settings, and only read the private data.
+    is_ok(unsafe {
         api!(RedisModule_RegisterNumericConfig(
             ctx,
-            NAME.as_ptr(),
+            name.as_ptr(),
             default,
             raw::REDISMODULE_CONFIG_DEFAULT,
             0,
@@ -47,55 +80,130 @@ pub(super) fn register(ctx: *mut RedisModuleCtx, args: &[RedisString]) -> Result
             Some(get),
             Some(set),
             None,
-            ptr::null_mut(),
-        )) == ok
-            && api!(RedisModule_LoadConfigs(ctx)) == ok
-    };
-    if registered {
-        Ok(())
-    } else {
-        Err(format!(
-            "the server refused wurk.growth-limit: a percentage from 0 to {MOST}"
+            ptr::from_ref(limit).cast_mut().cast(),
         ))
+    })
+}
+
+fn register_users(ctx: *mut RedisModuleCtx, default: &CStr) -> bool {
+    unsafe extern "C" fn get(_: *const c_char, _: *mut c_void) -> *mut RedisModuleString {
+        users::setting()
+    }
+    unsafe extern "C" fn set(
+        _: *const c_char,
+        names: *mut RedisModuleString,
+        _: *mut c_void,
+        _: *mut *mut RedisModuleString,
+    ) -> c_int {
+        let before = users::names();
+        if let Some(names) = ptr::NonNull::new(names) {
+            // SAFETY: a string of the server, which stays valid until this returns.
+            let names = unsafe { Arg::new(names) };
+            users::set(names.bytes());
+        }
+        filter::follow_users();
+        if users::names() != before {
+            say_who_is_named();
+        }
+        raw::REDISMODULE_OK as c_int
+    }
+    // SAFETY: called at load in a valid context; name and default end in NUL and
+    // are copied. The callbacks are functions of a library that is not unloaded
+    // without its settings.
+    is_ok(unsafe {
+        api!(RedisModule_RegisterStringConfig(
+            ctx,
+            RESCUE_USERS.as_ptr(),
+            default.as_ptr(),
+            raw::REDISMODULE_CONFIG_DEFAULT,
+            Some(get),
+            Some(set),
+            None,
+            ptr::null_mut(),
+        ))
+    })
+}
+
+/// One line in the log, and what is to be known beside it.
+fn say_who_is_named() {
+    let ctx = filter::context();
+    let names = String::from_utf8_lossy(&users::names()).into_owned();
+    if names.is_empty() {
+        log::write(ctx, log::NOTICE, "wurk.rescue-users: nobody");
+        return;
+    }
+    let line = format!("wurk.rescue-users: on a full server, commands are run for {names}");
+    log::write(ctx, log::NOTICE, &line);
+    if !filter::is_possible() {
+        log::write(
+            ctx,
+            log::WARNING,
+            "wurk.rescue-users: before 7.2 only commands sent by WURK.RESCUE are run",
+        );
+    }
+    if users::is_named(users::DEFAULT) {
+        log::write(
+            ctx,
+            log::WARNING,
+            "wurk.rescue-users: 'default' is every client that has not logged in, producers too: \
+             they are let through up to wurk.rescue-limit",
+        );
     }
 }
 
-fn read_arguments(args: &[RedisString]) -> Result<i64, String> {
-    let name = String::from_utf8_lossy(NAME.to_bytes()).into_owned();
-    match args {
-        [] => Ok(0),
-        [argument, value] if argument.as_slice() == NAME.to_bytes() => {
-            let value = String::from_utf8_lossy(value.as_slice());
-            let limit = value
-                .parse()
-                .ok()
-                .filter(|limit| (0..=MOST).contains(limit));
-            limit.ok_or_else(|| {
-                format!("{name} takes a percentage from 0 to {MOST}, found {value:?}")
-            })
+fn is_ok(status: c_int) -> bool {
+    status == raw::REDISMODULE_OK as c_int
+}
+
+fn read_arguments(args: &[RedisString]) -> Result<Defaults, String> {
+    let mut defaults = Defaults {
+        growth_limit: 0,
+        rescue_limit: 10,
+        rescue_users: CString::default(),
+    };
+    let (pairs, rest) = args.as_chunks();
+    for [name, value] in pairs {
+        let value = value.as_slice();
+        match name.as_slice() {
+            name if name == GROWTH_LIMIT.to_bytes() => {
+                defaults.growth_limit = percentage(GROWTH_LIMIT, value)?;
+            }
+            name if name == RESCUE_LIMIT.to_bytes() => {
+                defaults.rescue_limit = percentage(RESCUE_LIMIT, value)?;
+            }
+            name if name == RESCUE_USERS.to_bytes() => {
+                defaults.rescue_users = CString::new(value)
+                    .map_err(|_| "rescue-users: a user's name holds no NUL".to_owned())?;
+            }
+            _ => return Err(unknown(args)),
         }
-        _ => {
-            let texts = args
-                .iter()
-                .map(|word| String::from_utf8_lossy(word.as_slice()));
-            let found = texts.collect::<Vec<_>>().join(" ");
-            Err(format!(
-                "its one argument is '{name} <percent>', found {found:?}"
-            ))
-        }
+    }
+    if rest.is_empty() {
+        Ok(defaults)
+    } else {
+        Err(unknown(args))
     }
 }
 
-unsafe extern "C" fn get(_: *const c_char, _: *mut c_void) -> c_longlong {
-    GROWTH_LIMIT.load(Relaxed)
+fn percentage(name: &CStr, value: &[u8]) -> Result<i64, String> {
+    let value = String::from_utf8_lossy(value);
+    let limit = value
+        .parse()
+        .ok()
+        .filter(|limit| (0..=MOST).contains(limit));
+    limit.ok_or_else(|| {
+        let name = name.to_string_lossy();
+        format!("{name} takes a percentage from 0 to {MOST}, found {value:?}")
+    })
 }
 
-unsafe extern "C" fn set(
-    _: *const c_char,
-    value: c_longlong,
-    _: *mut c_void,
-    _: *mut *mut RedisModuleString,
-) -> c_int {
-    GROWTH_LIMIT.store(value, Relaxed);
-    raw::REDISMODULE_OK as c_int
+fn unknown(args: &[RedisString]) -> String {
+    let texts = args
+        .iter()
+        .map(|arg| String::from_utf8_lossy(arg.as_slice()));
+    let found = texts.collect::<Vec<_>>().join(" ");
+    format!(
+        "its arguments are 'growth-limit <percent>', 'rescue-limit <percent>' and \
+         'rescue-users <names>', found {found:?}"
+    )
 }

@@ -18,6 +18,9 @@ pub(crate) enum Error {
     WrongType,
     ReadOnly,
     GrowthLimit,
+    RescueLimit,
+    /// `WURK.RESCUE` of a command that no full server refuses.
+    NotRefusable,
     TimeoutNotAFloat,
     TimeoutNegative,
     TimeoutOutOfRange,
@@ -32,6 +35,9 @@ const WRONG_TYPE: &CStr = c"WRONGTYPE Operation against a key holding the wrong 
 const READ_ONLY: &CStr = c"READONLY You can't write against a read only replica.";
 const GROWTH_LIMIT: &CStr =
     c"OOM command not allowed when used memory > 'maxmemory' + 'wurk.growth-limit' percent.";
+const RESCUE_LIMIT: &CStr =
+    c"OOM command not allowed when used memory > 'maxmemory' + 'wurk.rescue-limit' percent.";
+const NOT_REFUSABLE: &CStr = c"ERR WURK.RESCUE takes what a full server may refuse: commands with the denyoom flag, EVAL, EVALSHA and FCALL";
 const TIMEOUT_NOT_A_FLOAT: &CStr = c"ERR timeout is not a float or out of range";
 const TIMEOUT_NEGATIVE: &CStr = c"ERR timeout is negative";
 const TIMEOUT_OUT_OF_RANGE: &CStr = c"ERR timeout is out of range";
@@ -62,6 +68,8 @@ impl Ctx<'_> {
             Error::WrongType => WRONG_TYPE,
             Error::ReadOnly => READ_ONLY,
             Error::GrowthLimit => GROWTH_LIMIT,
+            Error::RescueLimit => RESCUE_LIMIT,
+            Error::NotRefusable => NOT_REFUSABLE,
             Error::TimeoutNotAFloat => TIMEOUT_NOT_A_FLOAT,
             Error::TimeoutNegative => TIMEOUT_NEGATIVE,
             Error::TimeoutOutOfRange => TIMEOUT_OUT_OF_RANGE,

@@ -9,12 +9,14 @@ use super::api::{self, api};
 use super::command::{self, Registration};
 use super::config;
 use super::ctx::Ctx;
+use super::filter;
 use super::info;
 use super::key;
 use super::keyspace;
 use super::log;
 use super::memory;
 use super::options;
+use super::refusable;
 use super::shared_strings;
 use super::stats;
 use super::unload;
@@ -87,6 +89,10 @@ fn try_load(
     check_commands(ctx)?;
     key::choose_peek_mode();
     keyspace::follow_server(ctx);
+    if !refusable::follow_commands(ctx) {
+        return Err("cannot subscribe to module events".into());
+    }
+    filter::prepare(ctx);
     config::register(ctx, args)?;
     // SAFETY: the context is the module's own, the function one that stays.
     unsafe { api!(RedisModule_RegisterInfoFunc(ctx, Some(stats::info))) };
@@ -103,7 +109,7 @@ fn try_load(
 
 /// The commands of the server that are called or replicated: what is replicated
 /// under a name that the server does not know is lost.
-const COMMANDS: [&CStr; 9] = [
+const COMMANDS: [&CStr; 10] = [
     c"HSET",
     c"LMOVE",
     c"LPOS",
@@ -113,6 +119,7 @@ const COMMANDS: [&CStr; 9] = [
     c"SADD",
     c"SET",
     c"ZADD",
+    c"ZREMRANGEBYRANK",
 ];
 
 fn check_commands(ctx: *mut raw::RedisModuleCtx) -> Result<(), String> {

@@ -19,6 +19,8 @@ pub(crate) enum Reply {
         number: i64,
         job: Job,
     },
+    /// The reply of a command of the server, in the client's own protocol.
+    Called(CallReply),
     /// None yet: the client is blocked.
     Blocked,
 }
@@ -39,13 +41,16 @@ impl Ctx<'_> {
     }
 
     fn send_reply(&self, reply: Reply) {
-        // SAFETY: the context is that of this call. A call reply that is passed
-        // on reads the same in RESP2 and RESP3: it is a string, never a nil.
+        // SAFETY: the context is that of this call. A job that is passed on reads
+        // the same in RESP2 and RESP3: it is a string, never a nil.
         unsafe {
             match reply {
                 Reply::Blocked => 0,
                 Reply::Nil => api!(RedisModule_ReplyWithNull(self.raw)),
                 Reply::Ok => api!(RedisModule_ReplyWithSimpleString(self.raw, c"OK".as_ptr())),
+                Reply::Called(reply) => {
+                    api!(RedisModule_ReplyWithCallReply(self.raw, reply.pointer()))
+                }
                 Reply::Integer(n) => api!(RedisModule_ReplyWithLongLong(self.raw, n)),
                 Reply::Job { number, job } => {
                     api!(RedisModule_ReplyWithArray(self.raw, 2));

@@ -19,7 +19,7 @@ impl Counter {
     }
 
     /// The server calls the module from one thread: no read-modify-write is needed.
-    pub(super) fn add(&self, amount: u64) {
+    pub(crate) fn add(&self, amount: u64) {
         self.0.store(self.get().wrapping_add(amount), Relaxed);
     }
 
@@ -27,7 +27,7 @@ impl Counter {
         self.0.store(self.get().saturating_sub(amount), Relaxed);
     }
 
-    pub(super) fn raise_to(&self, value: u64) {
+    pub(crate) fn raise_to(&self, value: u64) {
         if value > self.get() {
             self.0.store(value, Relaxed);
         }
@@ -65,6 +65,10 @@ counters! {
     CALLS_AT_MAXMEMORY = c"calls_at_maxmemory"
     /// Calls that the growth limit refused.
     GROWTH_REFUSED = c"growth_refused"
+    /// Commands that were run for a rescued user while the server was full.
+    RESCUES = c"rescues"
+    /// Commands of rescued users that the rescue limit refused.
+    RESCUES_REFUSED = c"rescues_refused"
     /// Clients that are blocked now.
     WAITING_CLIENTS = c"waiting_clients"
     /// The most memory used beyond maxmemory at any call.
@@ -73,8 +77,10 @@ counters! {
 
 /// Counts a call: the first of `counts` if it did something, the other if there
 /// was nothing to do. An error is neither.
-pub(super) fn count(counts: &[&Counter; 2], result: &Result<Reply>) {
-    let [done, nothing] = counts;
+pub(super) fn count(counts: Option<[&Counter; 2]>, result: &Result<Reply>) {
+    let Some([done, nothing]) = counts else {
+        return;
+    };
     match result {
         Ok(Reply::Blocked) | Err(_) => return,
         Ok(Reply::Nil | Reply::Integer(0)) => nothing.add(1),
