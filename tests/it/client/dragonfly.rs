@@ -1,0 +1,76 @@
+//! The client on a server that has no strategy for it, as Dragonfly.
+
+use std::sync::{Arc, Mutex};
+
+use wurk_client::{Claimed, Queue, Wurk, is_oom};
+
+use crate::support::caller::{HEARTBEAT, own_error, queues};
+use crate::support::dragonfly_mock::{DragonflyMock, serve};
+
+/// No job is lost, and the caller gets its own error.
+pub fn loses_no_job() {
+    let mock = DragonflyMock {
+        public: [b"a".to_vec(), b"b".to_vec()].into(),
+        private: [b"mine".to_vec()].into(),
+        ..DragonflyMock::default()
+    };
+    let shared = Arc::new(Mutex::new(mock));
+    let port = serve(Arc::clone(&shared));
+    let client = redis::Client::open(format!("redis://127.0.0.1:{port}/")).expect("an address");
+    let mut con = client.get_connection().expect("a connection");
+    let oom = redis::cmd("RPUSH")
+        .arg("q")
+        .arg("x")
+        .exec(&mut con)
+        .expect_err("a full server");
+    assert!(is_oom(&oom), "{oom}");
+
+    let (wurk, queues) = (Wurk::new(), queues());
+    for _ in 0..2 {
+        let error = wurk
+            .or_else_oom(own_error())
+            .claim(&mut con, &HEARTBEAT, &queues)
+            .expect_err("no road");
+        assert_eq!(error, own_error());
+        let error = wurk
+            .or_else_oom(own_error())
+            .requeue(&mut con, &Claimed::new(&Queue::new(b"q", b"q:p"), b"mine"))
+            .expect_err("no road");
+        assert_eq!(error, own_error());
+        let error = wurk
+            .or_else_oom(own_error())
+            .try_lock(&mut con, b"l", HEARTBEAT.ttl)
+            .expect_err("no road");
+        assert_eq!(error, own_error());
+        let error = wurk
+            .or_else_oom(own_error())
+            .zadd(&mut con, b"z", 1.0, b"m")
+            .expect_err("no road");
+        assert_eq!(error, own_error());
+    }
+    let error = wurk
+        .requeue(&mut con, &Claimed::new(&Queue::new(b"q", b"q:p"), b"mine"))
+        .expect_err("no road");
+    assert!(
+        is_oom(&error),
+        "{error}: the server's own, where the caller brought none"
+    );
+
+    let mock = shared.lock().expect("the mock");
+    assert_eq!(
+        mock.public,
+        [b"a".to_vec(), b"b".to_vec()],
+        "no job has moved"
+    );
+    assert_eq!(mock.private, [b"mine".to_vec()], "none is lost");
+    for name in [".ZREMRANGEBYRANK", ".HSET", ".RPUSH", ".SET", ".ZADD"] {
+        assert!(
+            mock.seen.iter().any(|seen| seen == name),
+            "the scripts have come as far as {name}"
+        );
+    }
+    assert!(
+        !mock.seen.iter().any(|seen| seen == ".LREM"),
+        "nothing is removed before it is pushed"
+    );
+}

@@ -1,0 +1,45 @@
+//! The client: its fallback, and the connections that it works over.
+
+mod claim_timeout;
+mod cluster;
+mod cluster_failover;
+mod cluster_lost_reply;
+mod connections;
+mod dragonfly;
+mod errors;
+mod failover;
+mod fallback;
+mod pool;
+mod slot_migration;
+mod tls;
+
+use crate::suite::Group;
+
+/// The tests of this group.
+pub const TESTS: Group = Group {
+    with_module: tests![
+        fallback::uses_the_module_first,
+        fallback::uses_the_script_without_the_module,
+        cluster_failover::continues_on_the_promoted_replica,
+        cluster_lost_reply::is_not_sent_again,
+        slot_migration::key_by_key,
+    ],
+    before_modules: tests![fallback::uses_the_legacy_script_before_7_0,],
+    everywhere: tests![
+        errors::the_callers_own_without_a_fallback,
+        errors::the_servers_own_unchanged,
+        claim_timeout::waits_for_a_job,
+        connections::asynchronous,
+        connections::managed,
+        tls::blocking_and_asynchronous,
+        pool::each_job_is_claimed_once,
+        cluster::sends_to_the_right_node,
+        failover::by_sentinel_during_a_drain,
+    ],
+    on_one: &[
+        ("redis-8.2", tests![fallback::notices_a_module_loaded_later]),
+        ("valkey-9.1", tests![slot_migration::atomic]),
+    ],
+    without_server: tests![dragonfly::loses_no_job,],
+    ..Group::EMPTY
+};

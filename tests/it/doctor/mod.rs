@@ -1,0 +1,27 @@
+//! `wurk-doctor`: what it reports of healthy servers and of others, and how it ends.
+
+mod alarms;
+pub mod findings;
+mod replica;
+mod restart;
+mod states;
+mod tls;
+
+use crate::suite::Group;
+
+/// The tests of this group.
+pub const TESTS: Group = Group {
+    with_module: tests![restart::says_what_survives_a_rewrite,],
+    everywhere: tests![
+        findings::reports_what_it_found,
+        states::after_a_failed_write,
+        states::without_replicas_primary_or_slots,
+        states::while_busy_paused_or_loading,
+        replica::diverges_when_full_unless_it_ignores_maxmemory,
+        replica::output_buffers_do_not_fill_the_primary,
+        tls::connects_over_tls,
+        alarms::name_existing_metrics,
+    ],
+    without_server: tests![findings::reports_that_nothing_answers,],
+    ..Group::EMPTY
+};

@@ -1,0 +1,136 @@
+//! The example worker, killed or stopped and started again.
+
+use std::collections::HashSet;
+use std::thread;
+use std::time::Duration;
+
+use tempfile::TempDir;
+use wurk_testkit::{Binary, Options, Resp};
+
+use crate::support::example_worker::{JOBS, Worker, done, full_server, held, in_flight, standing};
+use crate::support::wait::wait_until;
+
+pub fn killed_loses_no_job(binary: &Binary) {
+    let (server, mut con, pushed) = full_server(binary);
+    let folder = TempDir::new().expect("a folder");
+    let file = folder.path().join("done");
+    // Killed with SIGKILL three times, with jobs in flight.
+    for part in 1..=3 {
+        let mut worker = Worker::start(&server, &file, &["--work", "1", "--fail-one-in", "20"]);
+        wait_until("a part of the jobs is done", || {
+            done(&file).len() > part * JOBS / 5
+        });
+        worker.0.kill().expect("a kill");
+        worker.0.wait().expect("an end");
+        let found: HashSet<_> = standing(&mut con).into_iter().chain(done(&file)).collect();
+        assert_eq!(
+            found, pushed,
+            "after kill {part} every job is done or stands somewhere"
+        );
+    }
+    // The last one finishes, the jobs of the dead among the rest.
+    let mut worker = Worker::start(&server, &file, &[]);
+    wait_until("all is done but what waits for a retry", || {
+        let standing = standing(&mut con);
+        let retry = con.say("ZCARD retry").integer().unwrap_or(0);
+        standing.len() as i64 == retry
+    });
+    worker.terminate();
+    let found: HashSet<_> = standing(&mut con).into_iter().chain(done(&file)).collect();
+    assert_eq!(found, pushed);
+    // At least once, and not much more: a job in each thread at each kill.
+    let twice = done(&file).len() + standing(&mut con).len() - pushed.len();
+    assert!(twice <= 3 * 4, "{twice} jobs twice");
+    assert!(
+        con.say("ZCARD retry").integer() > Some(0),
+        "some have failed"
+    );
+}
+
+pub fn stopped_requeues_its_jobs(binary: &Binary) {
+    let (server, mut con, pushed) = full_server(binary);
+    let folder = TempDir::new().expect("a folder");
+    let file = folder.path().join("done");
+    let mut worker = Worker::start(&server, &file, &["--work", "60000"]);
+    wait_until("each thread has a job", || in_flight(&mut con) == 4);
+    // A live worker is not reaped, however long its jobs take.
+    let mut other = Worker::start(&server, &file, &["--work", "60000", "--threads", "1"]);
+    let both_are_known = |con: &mut Resp| con.say("SCARD processes").integer() == Some(2);
+    wait_until("both are known", || both_are_known(&mut con));
+    wait_until("each thread of both has a job", || in_flight(&mut con) == 5);
+    let before = held(&mut con);
+    thread::sleep(Duration::from_millis(6_500));
+    assert!(both_are_known(&mut con), "to be alive");
+    assert_eq!(held(&mut con), before);
+    assert!(done(&file).is_empty());
+    let standing_now = standing(&mut con).len();
+    assert_eq!(standing_now, JOBS);
+    worker.terminate();
+    other.terminate();
+    assert_eq!(in_flight(&mut con), 0, "given back");
+    assert_eq!(
+        standing(&mut con).into_iter().collect::<HashSet<_>>(),
+        pushed
+    );
+    assert_eq!(con.say("EXISTS processes").integer(), Some(0), "and gone");
+}
+
+/// Where nothing can be given back as it ends, the next one finds it.
+pub fn stopped_without_permission_leaves_its_jobs_to_the_reaper(binary: &Binary) {
+    let (server, mut con, pushed) = full_server(binary);
+    let folder = TempDir::new().expect("a folder");
+    let file = folder.path().join("done");
+    let mut worker = Worker::start(&server, &file, &["--work", "60000"]);
+    wait_until("each thread has a job", || in_flight(&mut con) == 4);
+    let rights = if binary.loads_modules() {
+        "wurk.requeue"
+    } else {
+        "eval"
+    };
+    con.must(&format!("ACL SETUSER default -{rights}"));
+    worker.terminate();
+    assert_eq!(in_flight(&mut con), 4, "not given back");
+    con.must(&format!("ACL SETUSER default +{rights}"));
+    let mut worker = Worker::start(&server, &file, &[]);
+    wait_until("all is done", || done(&file).len() >= JOBS);
+    worker.terminate();
+    assert_eq!(done(&file).into_iter().collect::<HashSet<_>>(), pushed);
+    assert_eq!(con.say("EXISTS processes").integer(), Some(0), "and gone");
+}
+
+/// What is no job of its kind is kept as it is, and one whose queue is not said
+/// is tried again where it came from.
+pub fn keeps_unreadable_jobs(binary: &Binary) {
+    let server = Options::new(binary).module_where_it_loads().start();
+    let mut con = server.connect();
+    con.call(&[
+        "RPUSH",
+        "queue:bu|lk",
+        "not json",
+        "[1,2]",
+        r#"{"jid":"1"}"#,
+    ]);
+    let folder = TempDir::new().expect("a folder");
+    let file = folder.path().join("done");
+    let mut worker = Worker::start(&server, &file, &["--fail-one-in", "1"]);
+    wait_until("it has been tried again", || {
+        let retry = con.say("ZRANGE retry 0 -1").to_string();
+        retry.contains(r#"\"retry_count\":2"#)
+    });
+    worker.terminate();
+    let mut kept: Vec<_> = ["LRANGE queue:bu|lk 0 -1", "ZRANGE retry 0 -1"]
+        .iter()
+        .flat_map(|line| {
+            let jobs = con.say(line);
+            jobs.items()
+                .iter()
+                .map(ToString::to_string)
+                .collect::<Vec<_>>()
+        })
+        .collect();
+    kept.sort();
+    assert_eq!(kept.len(), 3, "{kept:?}");
+    assert!(kept.contains(&r#""not json""#.to_owned()), "{kept:?}");
+    assert!(kept.contains(&r#""[1,2]""#.to_owned()), "{kept:?}");
+    assert!(done(&file).is_empty());
+}

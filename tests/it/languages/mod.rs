@@ -1,0 +1,29 @@
+//! The examples in Python and Ruby, with their libraries.
+
+mod error_texts;
+mod lost_replies;
+mod namespaces;
+mod ruby_file;
+pub mod workers;
+
+use crate::suite::Group;
+
+/// The tests of this group.
+pub const TESTS: Group = Group {
+    with_module: tests![
+        lost_replies::readme_does_not_send_again,
+        lost_replies::bclaim_is_waited_for,
+    ],
+    everywhere: tests![
+        workers::python_drains,
+        workers::ruby_drains,
+        ruby_file::calls_by_every_strategy,
+        lost_replies::workers_do_not_send_again,
+        namespaces::are_refused_by_the_ruby_file,
+    ],
+    without_server: tests![
+        ruby_file::contains_the_scripts,
+        error_texts::are_classified_alike_in_every_language,
+    ],
+    ..Group::EMPTY
+};

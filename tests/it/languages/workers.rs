@@ -1,0 +1,91 @@
+//! The example workers in Python and Ruby drain a full server.
+
+use std::collections::HashSet;
+
+use wurk_testkit::{Binary, Options, Resp, Server};
+
+use crate::support::interpreters::{lines, python, ruby, run};
+
+/// A full server with jobs in two queues, one of which fails.
+fn full_server(options: &Options) -> (Server, Resp, HashSet<String>) {
+    let server = options.clone().port().start();
+    let mut con = server.connect();
+    let mut pushed = HashSet::new();
+    for number in 0..50 {
+        let queue = ["mail", "bulk"][number % 2];
+        let job = format!(r#"{{"jid":"{number}","queue":"{queue}"}}"#);
+        con.call(&["LPUSH", &format!("queue:{queue}"), &job]);
+        pushed.insert(job);
+    }
+    con.must("CONFIG SET maxmemory 1");
+    (server, con, pushed)
+}
+
+/// As it is, and where it can be, with the module.
+pub fn all_options(binary: &Binary) -> Vec<Options> {
+    let plain = Options::new(binary);
+    if binary.loads_modules() {
+        vec![plain.clone().module(), plain]
+    } else {
+        vec![plain]
+    }
+}
+
+/// The example drains a full server; where scripts are forbidden it is told so
+/// by the server's own error, and nothing has moved.
+fn drains(binary: &Binary, interpreter: &str, example: &str) {
+    for options in all_options(binary) {
+        let (server, mut con, pushed) = full_server(&options);
+        let url = format!("redis://127.0.0.1:{}/", server.port);
+        let output = run(interpreter, &[example, &url, "mail", "bulk"]);
+        let done = lines(&output);
+        assert_eq!(done.len(), pushed.len(), "each once");
+        assert_eq!(done.into_iter().collect::<HashSet<_>>(), pushed);
+        let keys = con.say("KEYS queue:*");
+        assert!(keys.items().is_empty(), "{keys}");
+        assert_eq!(con.say("SCARD processes").integer(), Some(1));
+    }
+    let (server, mut con, pushed) = full_server(&Options::new(binary));
+    con.must("ACL SETUSER default -@scripting");
+    let output = run(
+        interpreter,
+        &[
+            example,
+            &format!("redis://127.0.0.1:{}/", server.port),
+            "mail",
+            "bulk",
+        ],
+    );
+    assert!(!output.status.success());
+    let error = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(
+        error.contains("command not allowed when used memory"),
+        "{error}"
+    );
+    let standing = ["queue:mail", "queue:bulk"]
+        .map(|queue| con.say(&format!("LLEN {queue}")).integer().unwrap_or(0));
+    assert_eq!(standing.iter().sum::<i64>(), pushed.len() as i64);
+}
+
+pub fn python_drains(binary: &Binary) {
+    if let Some(python) = python() {
+        drains(binary, python, "examples/worker.py");
+    }
+}
+
+pub fn ruby_drains(binary: &Binary) {
+    if let Some(ruby) = ruby() {
+        drains(binary, ruby, "examples/worker.rb");
+        // What fails stands in retry before it is acknowledged.
+        let (server, mut con, _) = full_server(&all_options(binary)[0]);
+        con.must("CONFIG SET maxmemory 0");
+        con.call(&["LPUSH", "queue:mail", r#"{"jid":"x","fails":"fails"}"#]);
+        con.must("CONFIG SET maxmemory 1");
+        let url = format!("redis://127.0.0.1:{}/", server.port);
+        assert_eq!(
+            lines(&run(ruby, &["examples/worker.rb", &url, "mail", "bulk"])).len(),
+            50
+        );
+        assert_eq!(con.say("ZRANGE retry 0 -1").items().len(), 1);
+    }
+}

@@ -1,0 +1,1 @@
+pub fn modules_import_one_way() {}

@@ -1,0 +1,46 @@
+//! What tests read from a server: its data, its counters, its clients.
+
+use std::collections::HashMap;
+
+use wurk_testkit::{Reply, Resp};
+
+/// What a server's data comes to.
+pub fn digest(con: &mut Resp) -> Reply {
+    con.must("DEBUG DIGEST")
+}
+
+pub fn calls(con: &mut Resp, command: &str) -> u64 {
+    let stats = con.say("INFO commandstats").to_string();
+    let Some((_, stats)) = stats.split_once(&format!("cmdstat_{command}:calls=")) else {
+        return 0;
+    };
+    stats
+        .split(',')
+        .next()
+        .and_then(|calls| calls.parse().ok())
+        .expect("a number")
+}
+
+pub fn members(con: &mut Resp, line: &str) -> Vec<Vec<u8>> {
+    con.say(line)
+        .items()
+        .iter()
+        .filter_map(|item| item.bytes().map(<[u8]>::to_vec))
+        .collect()
+}
+
+pub fn blocked(con: &mut Resp) -> i64 {
+    con.info("clients", "blocked_clients")
+}
+
+pub fn map(reply: &Reply) -> HashMap<String, Reply> {
+    let (pairs, _) = reply.items().as_chunks::<2>();
+    pairs
+        .iter()
+        .map(|[name, value]| (text(name), value.clone()))
+        .collect()
+}
+
+pub fn text(reply: &Reply) -> String {
+    String::from_utf8_lossy(reply.bytes().unwrap_or_default()).into_owned()
+}

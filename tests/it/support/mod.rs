@@ -1,0 +1,15 @@
+//! What the tests share, beside `testkit`, which starts the servers.
+
+pub mod backend;
+pub mod caller;
+pub mod cluster;
+pub mod dragonfly_mock;
+pub mod example_worker;
+pub mod full_server;
+pub mod inspect;
+pub mod interpreters;
+pub mod lossy_proxy;
+pub mod programs;
+pub mod random;
+pub mod wait;
+pub mod waiter;

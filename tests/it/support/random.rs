@@ -1,0 +1,13 @@
+//! The seed of the random runs.
+
+use std::env;
+
+/// The seed that the environment names, or a new one; printed either way.
+pub fn seed() -> u64 {
+    let seed = env::var("WURK_SEED")
+        .ok()
+        .and_then(|seed| seed.parse().ok())
+        .unwrap_or_else(|| fastrand::u64(..));
+    eprintln!("WURK_SEED={seed}");
+    seed
+}

@@ -1,0 +1,25 @@
+//! Waiting for a server, with a deadline.
+
+use std::thread;
+use std::time::{Duration, Instant};
+
+use wurk_testkit::Resp;
+
+/// Waits until a replica has all that its primary had when it was asked.
+pub fn in_step(replica: &mut Resp) {
+    wait_until("the replica is in step", || {
+        replica
+            .say("INFO replication")
+            .to_string()
+            .contains("master_link_status:up")
+    });
+}
+
+/// Asks again and again, for as long as a loaded machine may need.
+pub fn wait_until(what: &str, mut done: impl FnMut() -> bool) {
+    let deadline = Instant::now() + Duration::from_secs(60);
+    while !done() {
+        assert!(Instant::now() < deadline, "never: {what}");
+        thread::sleep(Duration::from_millis(5));
+    }
+}
