@@ -18,7 +18,7 @@
 //! | `blocking` | clients that wait |
 //! | `ctx`, `info`, `log` | the context of a call, `INFO`, the server's log |
 //! | `config`, `limits`, `memory`, `stats` | what an operator sets and sees |
-//! | `users`, `filter`, `refusable`, `inner_keys` | rescued users, and what is rescued for them |
+//! | `users`, `filter`, `refusable`, `inner_keys`, `key_flags` | rescued users, and what is rescued for them |
 //! | `load`, `options`, `unload` | loading, and why there is no unloading |
 //!
 //! Each imports only from modules that do not import from it.
@@ -38,6 +38,7 @@ mod filter;
 mod info;
 mod inner_keys;
 mod key;
+mod key_flags;
 mod keyspace;
 mod limits;
 mod load;

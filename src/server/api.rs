@@ -34,6 +34,7 @@ needed! {
     RedisModule_CloseKey
     RedisModule_CommandFilterArgGet
     RedisModule_CommandFilterArgInsert
+    RedisModule_CommandFilterArgsCount
     RedisModule_CreateCommand
     RedisModule_CreateString
     RedisModule_FreeCallReply

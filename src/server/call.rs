@@ -16,7 +16,7 @@ use super::arg::Arg;
 use super::call_reply::CallReply;
 use super::ctx::Ctx;
 use super::error::{Error, Result};
-use super::refusable::{Refusable, Refused};
+use super::refusable::{self, Refusable, Refused};
 
 /// A reply, or null if the server did not make one.
 #[must_use]
@@ -34,6 +34,29 @@ impl CallResult {
         }
         Ok(reply)
     }
+}
+
+/// How 7.0 says that the user of an inner call has no permission.
+const BEFORE_7_2: &[u8] = b"ERR acl verification failed, ";
+
+/// The error in the words that the server has for a client's own command.
+fn as_noperm(error: CallReply, command: &[Arg]) -> Error {
+    let Some(why) = error.bytes().strip_prefix(BEFORE_7_2) else {
+        return Error::Server(error);
+    };
+    if !why.starts_with(b"can't run this command") {
+        return Error::MayNotAccess;
+    }
+    let mut name = command
+        .first()
+        .map_or(Vec::new(), |name| name.bytes().to_ascii_lowercase());
+    if refusable::is_container(&name)
+        && let Some(subcommand) = command.get(1)
+    {
+        name.push(b'|');
+        name.extend(subcommand.bytes().to_ascii_lowercase());
+    }
+    Error::MayNotRun(name)
 }
 
 impl Ctx<'_> {
@@ -76,7 +99,10 @@ impl Ctx<'_> {
             (true, true) => c"!EC0v",
             (true, false) => c"!EC0Mv",
         };
-        self.call_with(format, name.c_str(), args).into_result()
+        match self.call_with(format, name.c_str(), args).into_result() {
+            Err(Error::Server(error)) => Err(as_noperm(error, command)),
+            result => result,
+        }
     }
 
     /// Refused as the server refuses a write now, if it does. Found by a write that

@@ -83,6 +83,19 @@ impl CallReply {
     }
 }
 
+impl CallReply {
+    /// The value behind this name, in a map as RESP2 shows it.
+    pub(super) fn field(&self, name: &[u8]) -> Option<Item<'_>> {
+        let mut items = self.items();
+        while let (Some(found), Some(value)) = (items.next(), items.next()) {
+            if found.bytes() == name {
+                return Some(value);
+            }
+        }
+        None
+    }
+}
+
 /// A reply inside another one, which frees it.
 pub(super) struct Item<'r> {
     reply: ManuallyDrop<CallReply>,

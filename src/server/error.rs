@@ -19,6 +19,11 @@ pub(crate) enum Error {
     ReadOnly,
     GrowthLimit,
     RescueLimit,
+    /// The user may not run this command, on a server that does not say so in the
+    /// words of its own commands.
+    MayNotRun(Vec<u8>),
+    /// The user may not access a key, on such a server.
+    MayNotAccess,
     /// `WURK.RESCUE` of a command that no full server refuses.
     NotRefusable,
     TimeoutNotAFloat,
@@ -38,6 +43,8 @@ const GROWTH_LIMIT: &CStr =
 const RESCUE_LIMIT: &CStr =
     c"OOM command not allowed when used memory > 'maxmemory' + 'wurk.rescue-limit' percent.";
 const NOT_REFUSABLE: &CStr = c"ERR WURK.RESCUE takes what a full server may refuse: commands with the denyoom flag, EVAL, EVALSHA and FCALL";
+const MAY_NOT_ACCESS: &CStr =
+    c"NOPERM this user has no permissions to access one of the keys used as arguments";
 const TIMEOUT_NOT_A_FLOAT: &CStr = c"ERR timeout is not a float or out of range";
 const TIMEOUT_NEGATIVE: &CStr = c"ERR timeout is negative";
 const TIMEOUT_OUT_OF_RANGE: &CStr = c"ERR timeout is out of range";
@@ -64,6 +71,14 @@ impl Ctx<'_> {
                 self.send_text(&CString::new(text).unwrap_or_default());
                 return;
             }
+            Error::MayNotRun(name) => {
+                let name = String::from_utf8_lossy(&name);
+                let text =
+                    format!("NOPERM this user has no permissions to run the '{name}' command");
+                self.send_text(&CString::new(text).unwrap_or_default());
+                return;
+            }
+            Error::MayNotAccess => MAY_NOT_ACCESS,
             Error::NotAnInteger => NOT_AN_INTEGER,
             Error::WrongType => WRONG_TYPE,
             Error::ReadOnly => READ_ONLY,

@@ -91,6 +91,11 @@ unsafe extern "C" fn rescue(filtered: *mut RedisModuleCommandFilterCtx) {
     let Some(refused) = refusable::find(name, || argument(1)) else {
         return;
     };
+    // SAFETY: as above.
+    let arguments = unsafe { api!(RedisModule_CommandFilterArgsCount(filtered)) };
+    if !refused.takes(arguments.into()) {
+        return; // The server says so, in MULTI before it queues.
+    }
     // One that waits may be served when the server has become full.
     if refused.how != Refusable::Waits && memory::used_ratio() < NEARLY_FULL {
         return;

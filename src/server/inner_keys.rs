@@ -8,6 +8,7 @@ use redis_module::raw::{self, RedisModuleString};
 use super::api::api;
 use super::arg::Arg;
 use super::ctx::Ctx;
+use super::refusable;
 
 impl Ctx<'_> {
     /// Whether the handler has been called to name keys, not to run: maybe from
@@ -18,7 +19,7 @@ impl Ctx<'_> {
     }
 
     /// Names the keys of the command that stands after the name of this one, with
-    /// their flags. Touches nothing else.
+    /// their flags. Writes nothing that another thread could see.
     pub(super) fn name_inner_keys(&self, args: &[Arg]) {
         let [outer, inner @ ..] = args else { return };
         // One inside another would be called for its keys again and again.
@@ -49,8 +50,12 @@ impl Ctx<'_> {
                 let places = slice::from_raw_parts(places, length);
                 let flags = slice::from_raw_parts(flags, length);
                 for (place, flags) in places.iter().zip(flags) {
+                    let flags = match *flags {
+                        0 => refusable::flags_of_key(inner, *place),
+                        flags => flags,
+                    };
                     let place = place.saturating_add(1);
-                    api!(RedisModule_KeyAtPosWithFlags(self.raw, place, *flags));
+                    api!(RedisModule_KeyAtPosWithFlags(self.raw, place, flags));
                 }
             }
             if let Some(free) = raw::RedisModule_Free {

@@ -13,6 +13,7 @@ use super::api::api;
 use super::arg::Arg;
 use super::call_reply::CallReply;
 use super::ctx::Ctx;
+use super::key_flags::KeyFlags;
 
 /// How a command is refused on a full server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,16 +29,32 @@ pub(crate) enum Refusable {
 }
 
 /// A command that a full server may refuse.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy)]
 pub(crate) struct Refused {
     pub(crate) how: Refusable,
     /// Whether scripts may not call it.
     pub(super) noscript: bool,
+    /// How many arguments it takes with its name; negative for at least so many.
+    arity: i64,
 }
 
-/// Commands whose names begin alike: each name, its subcommand, if it has one, and
-/// how it is refused.
-type Names = Vec<(Vec<u8>, Option<Vec<u8>>, Refused)>;
+impl Refused {
+    /// Whether it takes so many arguments, with its name.
+    pub(super) fn takes(&self, arguments: i64) -> bool {
+        arguments == self.arity || (self.arity < 0 && arguments >= self.arity.saturating_neg())
+    }
+}
+
+/// A command by its name, and its subcommand, if it has one.
+struct Named {
+    name: Vec<u8>,
+    subcommand: Option<Vec<u8>>,
+    refused: Refused,
+    keys: Vec<KeyFlags>,
+}
+
+/// Commands whose names begin alike.
+type Names = Vec<Named>;
 
 /// Names by their first letter; what begins with none comes last.
 type ByLetter = [Names; 27];
@@ -57,30 +74,66 @@ const SCRIPTS: [&[u8]; 3] = [b"eval", b"evalsha", b"fcall"];
 const MOVES: [&[u8]; 2] = [b"lmove", b"rpoplpush"];
 const WAITS: [&[u8]; 2] = [b"blmove", b"brpoplpush"];
 
-/// How a full server refuses a command with these arguments, its name first.
-/// `None` if it does not.
+/// How a full server refuses a command with this name, and this subcommand if it
+/// has any. `None` if it does not.
 pub(super) fn find<'a>(
     name: &[u8],
     subcommand: impl FnOnce() -> Option<&'a [u8]>,
 ) -> Option<Refused> {
+    find_named(name, subcommand, |named| named.refused)
+}
+
+fn find_named<'a, T>(
+    name: &[u8],
+    subcommand: impl FnOnce() -> Option<&'a [u8]>,
+    read: impl FnOnce(&Named) -> T,
+) -> Option<T> {
     let place = place_of(name)?;
     BY_LETTER.with_borrow(|by_letter| {
-        let mut subcommand = Some(subcommand);
-        let mut found: Option<Option<&'a [u8]>> = None;
-        by_letter
+        let mut named = by_letter
             .get(place)?
             .iter()
-            .find_map(|(known, known_sub, refused)| {
-                if !known.eq_ignore_ascii_case(name) {
-                    return None;
-                }
-                let Some(known_sub) = known_sub else {
-                    return Some(*refused);
-                };
-                let given = *found.get_or_insert_with(|| subcommand.take().and_then(|ask| ask()));
-                given?.eq_ignore_ascii_case(known_sub).then_some(*refused)
-            })
+            .filter(|named| named.name.eq_ignore_ascii_case(name));
+        let first = named.next()?;
+        let found = if first.subcommand.is_none() {
+            first
+        } else {
+            let given = subcommand()?;
+            let is_given = |named: &&Named| {
+                let known = named.subcommand.as_deref();
+                known.is_some_and(|known| known.eq_ignore_ascii_case(given))
+            };
+            [first].into_iter().chain(named).find(is_given)?
+        };
+        Some(read(found))
     })
+}
+
+/// What a command with these arguments does with the key at this place; 0 if that
+/// is not known, as in other threads of the server than its main one.
+pub(super) fn flags_of_key(args: &[Arg], place: c_int) -> c_int {
+    let Some((name, rest)) = args.split_first() else {
+        return 0;
+    };
+    let subcommand = || rest.first().map(|arg| arg.bytes());
+    let flags = find_named(name.bytes(), subcommand, |named| {
+        named
+            .keys
+            .iter()
+            .find_map(|keys| keys.at(place.into(), args))
+    });
+    flags.flatten().unwrap_or(0)
+}
+
+/// Whether this is a command with subcommands.
+pub(super) fn is_container(name: &[u8]) -> bool {
+    find_named(name, || None, |_| ()).is_none()
+        && place_of(name).is_some_and(|place| {
+            BY_LETTER.with_borrow(|by_letter| {
+                let named = by_letter.get(place);
+                named.is_some_and(|named| named.iter().any(|named| named.name == name))
+            })
+        })
 }
 
 fn place_of(name: &[u8]) -> Option<usize> {
@@ -144,7 +197,9 @@ fn read(ctx: *mut RedisModuleCtx) {
 /// Adds a command of the reply to `COMMAND`, and its subcommands.
 fn add(by_letter: &mut ByLetter, command: &CallReply) {
     const NAME: usize = 0;
+    const ARITY: usize = 1;
     const FLAGS: usize = 2;
+    const KEY_SPECS: usize = 8;
     const SUBCOMMANDS: usize = 9;
     let Some(name) = command
         .item(NAME)
@@ -169,7 +224,11 @@ fn add(by_letter: &mut ByLetter, command: &CallReply) {
         Some(Refusable::Grows)
     };
     if let Some(how) = refusable {
-        let noscript = has_flag(NOSCRIPT);
+        let refused = Refused {
+            how,
+            noscript: has_flag(NOSCRIPT),
+            arity: command.item(ARITY).map_or(0, |arity| arity.integer()),
+        };
         let (name, subcommand) = match name.iter().position(|byte| *byte == b'|') {
             None => (name, None),
             Some(bar) => {
@@ -178,7 +237,16 @@ fn add(by_letter: &mut ByLetter, command: &CallReply) {
             }
         };
         if let Some(names) = place_of(&name).and_then(|place| by_letter.get_mut(place)) {
-            names.push((name, subcommand, Refused { how, noscript }));
+            names.push(Named {
+                name,
+                subcommand,
+                refused,
+                keys: command
+                    .item(KEY_SPECS)
+                    .iter()
+                    .flat_map(|specs| specs.items().filter_map(|spec| KeyFlags::read(&spec)))
+                    .collect(),
+            });
         }
     }
     if let Some(subcommands) = command.item(SUBCOMMANDS) {

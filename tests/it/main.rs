@@ -5,6 +5,7 @@
 //! | --- | --- |
 //! | [`commands`] | what each command replies and writes, by the module and by the script |
 //! | [`waiting`] | `WURK.BCLAIM` waits as `BLMOVE` does |
+//! | [`rescue`] | `WURK.RESCUE` and `rescue-users` do what the commands do on a server that is not full |
 //! | [`durability`] | no job is lost or done twice: drains, kills, replicas, restarts, upgrades |
 //! | [`client`] | the client's fallback, over every kind of connection |
 //! | [`operations`] | loading, settings, `INFO wurk`, permissions, leaks, other machines |
@@ -41,6 +42,7 @@ mod durability;
 mod languages;
 mod operations;
 mod readme;
+mod rescue;
 mod structure;
 mod support;
 mod waiting;
@@ -63,9 +65,10 @@ const TESTS: Group = Group {
     ..Group::EMPTY
 };
 
-const GROUPS: [Group; 8] = [
+const GROUPS: [Group; 9] = [
     commands::TESTS,
     waiting::TESTS,
+    rescue::TESTS,
     durability::TESTS,
     client::TESTS,
     operations::TESTS,

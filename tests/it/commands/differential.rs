@@ -203,7 +203,7 @@ fn deep(reply: &Reply) -> Reply {
 }
 
 /// Equal but for moments: they are as far apart as the two calls were.
-fn same_command(ours: &[Vec<u8>], theirs: &[Vec<u8>]) -> bool {
+pub fn same_command(ours: &[Vec<u8>], theirs: &[Vec<u8>]) -> bool {
     let moment = |bytes: &[u8]| -> Option<i64> {
         let text = std::str::from_utf8(bytes).ok()?;
         (text.len() >= 13).then(|| text.parse().ok())?
@@ -217,7 +217,7 @@ fn same_command(ours: &[Vec<u8>], theirs: &[Vec<u8>]) -> bool {
         })
 }
 
-fn show(command: &[Vec<u8>]) -> String {
+pub fn show(command: &[Vec<u8>]) -> String {
     command
         .iter()
         .map(|arg| arg.escape_ascii().to_string())

@@ -1,7 +1,6 @@
 //! The heartbeat of a claim, if a field of the hash has expired or another module
 //! replaces a key during the call.
 
-use std::path::PathBuf;
 use std::thread;
 use std::time::Duration;
 
@@ -9,6 +8,7 @@ use wurk_testkit::{Binary, Resp};
 
 use crate::support::backend::{BACKENDS, script};
 use crate::support::inspect::digest;
+use crate::support::programs::meddler;
 
 /// Everything that was notified of since the last call.
 fn events(con: &mut Resp) -> Vec<String> {
@@ -78,18 +78,6 @@ pub fn notifies_of_an_expired_field(binary: &Binary) {
 /// Redis from 7.4 on and Valkey from 9.0 on know expiring fields.
 fn knows(binary: &Binary) -> bool {
     !binary.name.starts_with("valkey-8") && !binary.name.starts_with("redict")
-}
-
-/// Another module, which cargo builds beside the tests: whenever it is told of
-/// `hset` or `sadd` it puts a string in the place of the key that is named so.
-fn meddler() -> PathBuf {
-    let here = std::env::current_exe().expect("the path of this program");
-    let module = here
-        .ancestors()
-        .nth(2)
-        .map(|folder| folder.join("examples/libmeddler.so"));
-    let module = module.filter(|module| module.exists());
-    module.expect("no meddler: run 'cargo build --package wurk --example meddler'")
 }
 
 /// The hash becomes a string between two writes: refused as by the script, and

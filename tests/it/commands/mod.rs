@@ -4,7 +4,7 @@ mod binary_safety;
 mod command_info;
 mod contract;
 pub mod contract_cases;
-mod differential;
+pub mod differential;
 mod fuzz;
 mod heartbeat;
 mod nested_calls;

@@ -62,3 +62,14 @@ pub fn outcome(command: &mut Command) -> (bool, String) {
         String::from_utf8_lossy(&text).into_owned(),
     )
 }
+
+/// Another module, which cargo builds beside the tests: `tests/modules/meddler.rs`.
+pub fn meddler() -> PathBuf {
+    let here = std::env::current_exe().expect("the path of this program");
+    let module = here
+        .ancestors()
+        .nth(2)
+        .map(|folder| folder.join("examples/libmeddler.so"));
+    let module = module.filter(|module| module.exists());
+    module.expect("no meddler: run 'cargo build --package wurk --example meddler'")
+}

@@ -1,0 +1,213 @@
+//! Random commands, sent by a rescued user to a full server and by a plain client
+//! to one that is never full: replies, data, keyspace events, append-only files
+//! and times to live are the same.
+
+use std::env;
+
+use fastrand::Rng;
+use wurk_testkit::{Binary, Options, Reply, Resp, Server, aof};
+
+use super::side::{self, Client, WORKER, add_user, queues_when_full, rescues_scripts};
+use super::steps::{self, KEYS, Step};
+use crate::commands::differential::{same_command, show};
+use crate::support::inspect::digest;
+use crate::support::random::seed;
+
+/// Commands to each server, unless `WURK_STEPS` says otherwise.
+const STEPS: usize = 20_000;
+
+/// Steps between two comparisons of data and events.
+const LOOK: usize = 50;
+
+/// Steps that a database lives.
+const AGE: usize = 1_000;
+
+/// How far apart the two may be asked, in milliseconds.
+const SLACK: i64 = 20_000;
+
+struct Side {
+    server: Server,
+    operator: Resp,
+    /// In RESP2 and RESP3.
+    clients: [Client; 2],
+    events: Resp,
+    rescued: bool,
+    full: bool,
+    scripts: bool,
+    /// Whether a transaction has to be queued while it is not full.
+    empties_for_multi: bool,
+}
+
+impl Side {
+    fn start(binary: &Binary, rescued: bool) -> Self {
+        let options = if rescued {
+            side::options(binary)
+        } else {
+            Options::new(binary)
+        };
+        let server = options
+            .set("appendonly", &["yes"])
+            .set("notify-keyspace-events", &["AKE"])
+            .start();
+        let mut operator = server.connect();
+        operator.must("DEBUG SET-ACTIVE-EXPIRE 0");
+        add_user(&mut operator, WORKER, "~* &* +@all");
+        let clients =
+            [server.connect(), server.connect3()].map(|con| Client::login(binary, con, WORKER));
+        let mut events = server.connect();
+        events.must("PSUBSCRIBE __key*__:*");
+        events.must("SUBSCRIBE end");
+        let mut side = Self {
+            server,
+            operator,
+            clients,
+            events,
+            rescued,
+            full: false,
+            scripts: rescues_scripts(binary),
+            empties_for_multi: rescued && !queues_when_full(binary),
+        };
+        side.fill(true);
+        side
+    }
+
+    fn fill(&mut self, full: bool) {
+        self.full = full;
+        if self.rescued {
+            let maxmemory = usize::from(full);
+            self.operator
+                .must(&format!("CONFIG SET maxmemory {maxmemory}"));
+        }
+    }
+
+    fn call(&mut self, client: usize, step: &Step) -> Reply {
+        let client = &mut self.clients[client];
+        if step.refusable && self.rescued && self.full {
+            if step.is_script() && !self.scripts {
+                // Only a server that is not full runs it.
+                self.operator.must("CONFIG SET maxmemory 0");
+                let reply = client.con.call(&step.command);
+                self.operator.must("CONFIG SET maxmemory 1");
+                return reply;
+            }
+            client.call(&step.command)
+        } else {
+            client.con.call(&step.command)
+        }
+    }
+
+    /// All events since the last comparison.
+    fn events(&mut self) -> Vec<String> {
+        self.operator.must("PUBLISH end here");
+        let mut events = Vec::new();
+        loop {
+            let event = self.events.read().expect("an event").to_string();
+            if event.starts_with(r#"["message""#) {
+                return events;
+            }
+            events.push(event);
+        }
+    }
+}
+
+pub fn a_full_server_does_what_another_does(binary: &Binary) {
+    let seed = seed();
+    let steps = env::var("WURK_STEPS")
+        .ok()
+        .and_then(|steps| steps.parse().ok());
+    let steps: usize = steps.unwrap_or(STEPS);
+    let mut random = Rng::with_seed(seed);
+    let mut sides = [true, false].map(|rescued| Side::start(binary, rescued));
+    let mut step = 0;
+    let mut rescues = 0;
+    while step < steps {
+        if step % AGE < LOOK {
+            for side in &mut sides {
+                // No FUNCTION FLUSH: Redis 8.2.3 can crash by it, with and without us.
+                side.operator.must("FLUSHALL");
+            }
+        }
+        for _ in 0..LOOK {
+            step += 1;
+            let client = random.usize(..2);
+            let batch = if random.usize(..15) == 0 {
+                in_multi(&mut random)
+            } else {
+                vec![steps::any(&mut random)]
+            };
+            let is_multi = batch.len() > 1;
+            for side in &mut sides {
+                if is_multi && side.empties_for_multi {
+                    side.fill(false);
+                }
+            }
+            for one in &batch {
+                let [ours, theirs] = [0, 1].map(|side| sides[side].call(client, one));
+                assert_eq!(
+                    format!("{ours:?}"),
+                    format!("{theirs:?}"),
+                    "WURK_SEED={seed}, step {step}: {}",
+                    show(&one.command)
+                );
+                let can_be_rescued = sides[0].scripts || !one.is_script();
+                rescues += usize::from(one.refusable && can_be_rescued);
+            }
+            for side in &mut sides {
+                if is_multi && side.empties_for_multi {
+                    side.fill(true);
+                }
+            }
+        }
+        let [ours, theirs] = [0, 1].map(|side| sides[side].events());
+        assert_eq!(ours, theirs, "WURK_SEED={seed}: events up to step {step}");
+        let [ours, theirs] = [0, 1].map(|side| digest(&mut sides[side].operator));
+        assert_eq!(ours, theirs, "WURK_SEED={seed}: data at step {step}");
+        for key in KEYS {
+            let [ours, theirs] = [0, 1].map(|side| {
+                let left = sides[side].operator.call(&["PTTL", key]);
+                left.integer().expect("milliseconds")
+            });
+            assert!(
+                (ours - theirs).abs() < SLACK && (ours < 0) == (theirs < 0),
+                "WURK_SEED={seed}: {key:?} lives for {ours} and {theirs} ms at step {step}"
+            );
+        }
+    }
+    let served = sides[0].operator.info("wurk", "wurk_rescues");
+    assert!(served > rescues as i64 / 2, "only {served} were rescued");
+    let [ours, theirs] = sides.map(|side| {
+        let stopped = side.server.stop();
+        aof::commands(stopped.folder())
+    });
+    for (at, (ours, theirs)) in ours.iter().zip(&theirs).enumerate() {
+        assert!(
+            same_command(ours, theirs),
+            "WURK_SEED={seed}: AOF at {at}: {} and {}",
+            show(ours),
+            show(theirs)
+        );
+    }
+    assert_eq!(ours.len(), theirs.len(), "WURK_SEED={seed}");
+    assert!(ours.len() > steps / 4, "the AOF holds {} only", ours.len());
+}
+
+/// Some commands in a transaction, with a watched key now and then.
+fn in_multi(random: &mut Rng) -> Vec<Step> {
+    let mut steps = Vec::new();
+    if random.bool() {
+        steps.push(steps::plain(&format!("WATCH {}", KEYS[random.usize(..15)])));
+    }
+    if random.usize(..4) == 0 {
+        steps.push(steps::any(random));
+    }
+    steps.push(steps::plain("MULTI"));
+    for _ in 0..random.usize(1..5) {
+        steps.push(steps::any(random));
+    }
+    steps.push(steps::plain(if random.usize(..8) == 0 {
+        "DISCARD"
+    } else {
+        "EXEC"
+    }));
+    steps
+}

@@ -1,0 +1,42 @@
+//! `WURK.RESCUE` and `rescue-users`: what a rescued user sends to a full server
+//! does what it does on one that is not full, and nobody gains a permission.
+
+mod differential;
+mod limit;
+mod permissions;
+mod setting;
+mod side;
+mod states;
+mod steps;
+mod waits;
+
+use crate::suite::Group;
+
+/// The tests of this group.
+pub const TESTS: Group = Group {
+    with_module: tests![
+        differential::a_full_server_does_what_another_does,
+        limit::holds_what_grows,
+        limit::jobs_that_make_jobs_stay_below,
+        permissions::are_those_of_the_user,
+        permissions::a_user_who_is_not_named_gains_nothing,
+        permissions::a_client_that_changes_its_user,
+        permissions::scripts_gain_none,
+        permissions::keys_are_those_of_the_command,
+        setting::names_users,
+        setting::filters_only_while_a_user_is_named,
+        setting::follows_modules,
+        states::a_server_that_may_not_write,
+        states::client_pause,
+        states::script_kill,
+        states::client_tracking,
+        states::io_threads,
+        states::eviction,
+        states::maxmemory_at_run_time,
+        waits::end_as_without_the_module,
+        waits::are_served_at_maxmemory,
+        waits::are_served_in_order,
+        waits::do_not_in_multi,
+    ],
+    ..Group::EMPTY
+};

@@ -1,0 +1,116 @@
+//! `wurk.rescue-users`: who is named, when a filter is registered, and what keeps
+//! the setting.
+
+use wurk_testkit::{Binary, Options, Resp};
+
+use super::side::{self, Client, WORKER, has_filter};
+use crate::support::programs;
+
+fn named(con: &mut Resp) -> String {
+    con.say("CONFIG GET wurk.rescue-users").items()[1].to_string()
+}
+
+fn name(con: &mut Resp, names: &str) {
+    let reply = con.call(&["CONFIG", "SET", "wurk.rescue-users", names]);
+    assert_eq!(reply.to_string(), "OK");
+}
+
+pub fn names_users(binary: &Binary) {
+    let server = Options::new(binary).module().start();
+    let mut con = server.connect();
+    assert_eq!(named(&mut con), r#""""#, "nobody at first");
+    for (given, shown) in [
+        ("worker", r#""worker""#),
+        ("  one \t two  ", r#""one two""#),
+        ("w\u{e9}rk", r#""w\xc3\xa9rk""#),
+        ("", r#""""#),
+    ] {
+        name(&mut con, given);
+        assert_eq!(named(&mut con), shown, "{given:?}");
+    }
+    name(&mut con, "default sidekiq");
+    let log = server.log();
+    for line in [
+        "wurk.rescue-users: on a full server, commands are run for default sidekiq",
+        "wurk.rescue-users: 'default' is every client that has not logged in",
+        "wurk.rescue-users: nobody",
+    ] {
+        assert!(log.contains(line), "{line}: {log}");
+    }
+    let warning = "wurk.rescue-users: before 7.2 only commands sent by WURK.RESCUE are run";
+    assert_eq!(log.contains(warning), !has_filter(binary));
+    // As arguments of the module, in any order.
+    let server = Options::new(binary)
+        .module_with(&[
+            "rescue-users",
+            "a b",
+            "growth-limit",
+            "5",
+            "rescue-limit",
+            "7",
+        ])
+        .start();
+    let mut con = server.connect();
+    assert_eq!(named(&mut con), r#""a b""#);
+    for (setting, value) in [("growth-limit", "5"), ("rescue-limit", "7")] {
+        let shown = con.say(&format!("CONFIG GET wurk.{setting}")).to_string();
+        assert_eq!(shown, format!(r#"["wurk.{setting}", "{value}"]"#));
+    }
+}
+
+/// The server counts the commands that a filter changed nowhere: what shows it is
+/// that a command of a named user is rescued, and of nobody else.
+pub fn filters_only_while_a_user_is_named(binary: &Binary) {
+    let (server, mut con) = side::full(binary);
+    let mut client = Client::worker(binary, &server);
+    let mut rescued = |con: &mut Resp| {
+        let before = con.info("wurk", "wurk_rescues");
+        let refused = client.con.say("SET x y").error().is_some();
+        let rescues = con.info("wurk", "wurk_rescues") - before;
+        assert_eq!(rescues == 1, !refused, "rescued, or refused");
+        !refused
+    };
+    for round in 0..3 {
+        name(&mut con, WORKER);
+        assert_eq!(rescued(&mut con), has_filter(binary), "round {round}");
+        name(&mut con, "other");
+        assert!(!rescued(&mut con), "round {round}");
+        name(&mut con, "");
+        assert!(!rescued(&mut con), "round {round}");
+    }
+    // A thousand times: nothing is kept.
+    let settle = |con: &mut Resp, times: usize| {
+        for _ in 0..times {
+            name(con, "some users of a full server");
+            name(con, "");
+        }
+        con.must("MEMORY PURGE");
+        con.info("memory", "used_memory")
+    };
+    let before = settle(&mut con, 100);
+    let after = settle(&mut con, 1_000);
+    assert!(after - before < 20_000, "{before}, then {after}");
+}
+
+/// Commands of another module: refused on a full server, rescued while it is there.
+pub fn follows_modules(binary: &Binary) {
+    let meddler = programs::meddler().display().to_string();
+    let server = side::options(binary)
+        .set("enable-module-command", &["yes"])
+        .start();
+    let mut con = server.connect();
+    side::add_user(&mut con, WORKER, "~* +@all");
+    con.must("CONFIG SET maxmemory 1");
+    let mut client = Client::worker(binary, &server);
+    let unknown = client.con.say("WURK.RESCUE MEDDLER.SET k v").to_string();
+    assert!(unknown.starts_with("ERR WURK.RESCUE takes "), "{unknown}");
+    con.must(&format!("MODULE LOAD {meddler}"));
+    assert!(con.say("MEDDLER.SET k v").to_string().starts_with("OOM "));
+    assert_eq!(client.say("MEDDLER.SET k v").to_string(), "OK");
+    assert_eq!(con.say("GET k").to_string(), r#""v""#);
+    con.must("MODULE UNLOAD meddler");
+    let unknown = client.con.say("WURK.RESCUE MEDDLER.SET k v").to_string();
+    assert!(unknown.starts_with("ERR WURK.RESCUE takes "), "{unknown}");
+    let unknown = client.con.say("MEDDLER.SET k v").to_string();
+    assert!(unknown.starts_with("ERR unknown command"), "{unknown}");
+}
