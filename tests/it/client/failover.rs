@@ -21,7 +21,7 @@ pub fn by_sentinel_during_a_drain(binary: &Binary) {
     let options = Options::new(binary)
         .port()
         .set("repl-diskless-sync-delay", &["0"]);
-    let primary = options.clone().module_where_it_loads().start();
+    let primary = options.clone().module_if_supported().start();
     let replica = options
         .set("replicaof", &["127.0.0.1", &primary.port.to_string()])
         .start();

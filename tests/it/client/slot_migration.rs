@@ -72,16 +72,14 @@ pub fn key_by_key(binary: &Binary) {
         cons[to].must(&format!("CLUSTER SETSLOT {slot} IMPORTING {source}"));
         cons[from].must(&format!("CLUSTER SETSLOT {slot} MIGRATING {target}"));
         let port = cluster.nodes[to].port;
-        loop {
+        wait_until("every key has moved", || {
             let keys = cons[from].must(&format!("CLUSTER GETKEYSINSLOT {slot} 100"));
-            if keys.items().is_empty() {
-                break;
-            }
             for key in keys.items() {
                 let key = String::from_utf8_lossy(key.bytes().expect("a key")).into_owned();
                 cons[from].must(&format!("MIGRATE 127.0.0.1 {port} {key} 0 5000"));
             }
-        }
+            keys.items().is_empty()
+        });
         for node in [to, from, 3 - to - from] {
             cons[node].must(&format!("CLUSTER SETSLOT {slot} NODE {target}"));
         }

@@ -71,7 +71,7 @@ pub fn name_existing_metrics(binary: &Binary) {
     let known = METRICS.iter().map(|(metric, _)| *metric);
     assert_eq!(metrics(), known.chain([BY_SCRIPT]).collect());
 
-    let server = Options::new(binary).module_where_it_loads().start();
+    let server = Options::new(binary).module_if_supported().start();
     let mut con = server.connect();
     con.must("CONFIG SET min-replicas-to-write 1");
     con.say("SET a b");

@@ -16,7 +16,7 @@ pub fn diverges_when_full_unless_it_ignores_maxmemory(binary: &Binary) {
             .set("maxmemory-policy", &["noeviction"])
             .set("repl-diskless-sync-delay", &["0"])
     };
-    let primary = limit(Options::new(binary).module_where_it_loads()).start();
+    let primary = limit(Options::new(binary).module_if_supported()).start();
     let replica = limit(Options::new(binary))
         .set("replicaof", &["127.0.0.1", &primary.port.to_string()])
         .start();

@@ -17,7 +17,7 @@ fn url(server: &Server) -> String {
 /// With a limit, so that nothing but its state is found to be mended.
 fn queue(binary: &Binary) -> Options {
     Options::new(binary)
-        .module_where_it_loads()
+        .module_if_supported()
         .port()
         .set("maxmemory", &["200mb"])
         .set("maxmemory-policy", &["noeviction"])

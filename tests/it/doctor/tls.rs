@@ -56,7 +56,7 @@ pub fn connects_over_tls(binary: &Binary) {
     let [ca, cert, key, client, client_key, empty] = &certificates(folder.path());
     let port = free_port();
     let server = Options::new(binary)
-        .module_where_it_loads()
+        .module_if_supported()
         .set("maxmemory", &["100mb"])
         .set("maxmemory-policy", &["noeviction"])
         .set("tls-port", &[&port.to_string()])

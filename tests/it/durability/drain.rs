@@ -171,7 +171,10 @@ fn fill(con: &mut Resp, random: &mut Rng, queues: &[Queue]) -> Ledger {
         let queue = &queues[random.usize(..queues.len())].public;
         let job = jobs::job(random, &text(queue));
         match con.call(&[b"LPUSH".as_slice(), queue, &job]).error() {
-            None => assert!(ledger.pushed.insert(job), "a unique job"),
+            None => {
+                assert!(ledger.pushed.insert(job), "a unique job");
+                assert!(ledger.pushed.len() < 1_000_000, "the server is never full");
+            }
             Some(error) => {
                 assert!(error.starts_with("OOM "), "{error}");
                 refused += 1;

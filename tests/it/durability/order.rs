@@ -9,7 +9,7 @@ use crate::support::caller::HEARTBEAT;
 
 /// First in, first out; a job that was given back is next; lists in their order.
 pub fn jobs_keep_their_order(binary: &Binary) {
-    let server = Options::new(binary).module_where_it_loads().start();
+    let server = Options::new(binary).module_if_supported().start();
     let mut con = server.connect();
     for number in 0..300 {
         con.call(&[

@@ -14,7 +14,7 @@ const JOBS: usize = 3_000;
 
 /// Two reapers over the same lists at once: every job is given back once.
 pub fn two_requeue_each_job_once(binary: &Binary) {
-    let server = Options::new(binary).module_where_it_loads().start();
+    let server = Options::new(binary).module_if_supported().start();
     let mut con = server.connect();
     for number in 0..JOBS {
         con.call(&[b"LPUSH".as_slice(), b"q1:dead", &job(number)]);

@@ -101,7 +101,7 @@ pub fn stopped_without_permission_leaves_its_jobs_to_the_reaper(binary: &Binary)
 /// What is no job of its kind is kept as it is, and one whose queue is not said
 /// is tried again where it came from.
 pub fn keeps_unreadable_jobs(binary: &Binary) {
-    let server = Options::new(binary).module_where_it_loads().start();
+    let server = Options::new(binary).module_if_supported().start();
     let mut con = server.connect();
     con.call(&[
         "RPUSH",

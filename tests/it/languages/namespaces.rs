@@ -35,7 +35,7 @@ pub fn are_refused_by_the_ruby_file(binary: &Binary) {
     let Some(ruby) = ruby().filter(|ruby| has_namespaces(ruby)) else {
         return;
     };
-    let server = Options::new(binary).module_where_it_loads().port().start();
+    let server = Options::new(binary).module_if_supported().port().start();
     let mut con = server.connect();
     con.must("RPUSH app:queue:mail a");
     con.must("CONFIG SET maxmemory 1");

@@ -5,6 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
+use wurk_testkit::child::end_with_this_program;
 use wurk_testkit::{Binary, Options, Resp, Server};
 
 pub const JOBS: usize = 2_000;
@@ -14,21 +15,13 @@ pub struct Worker(pub Child);
 
 impl Worker {
     pub fn start(server: &Server, done: &Path, more: &[&str]) -> Self {
-        let child = Command::new(program())
-            .args([
-                "--url",
-                &server.url(),
-                "--queue",
-                "mail=3",
-                "--queue",
-                "bu|lk=1",
-                "--done",
-            ])
-            .arg(done)
-            .args(["--ttl", "4"])
-            .args(more)
-            .stderr(Stdio::null())
-            .spawn();
+        let mut command = Command::new(program());
+        command.args(["--url", &server.url(), "--ttl", "4", "--done"]);
+        command.arg(done);
+        command.args(["--queue", "mail=3", "--queue", "bu|lk=1"]);
+        command.args(more).stderr(Stdio::null());
+        end_with_this_program(&mut command);
+        let child = command.spawn();
         Self(child.expect("a worker"))
     }
 
@@ -69,7 +62,7 @@ fn program() -> PathBuf {
 
 /// A full server with jobs in two queues.
 pub fn full_server(binary: &Binary) -> (Server, Resp, HashSet<String>) {
-    let server = Options::new(binary).module_where_it_loads().start();
+    let server = Options::new(binary).module_if_supported().start();
     let mut con = server.connect();
     let mut pushed = HashSet::new();
     for number in 0..JOBS {
