@@ -6,8 +6,8 @@ use wurk_testkit::{Binary, Options};
 
 use crate::support::interpreters::{has_namespaces, lines, ruby, run};
 
-/// What each call raises over a connection with a namespace, over one in another,
-/// and what the connection beneath finds under whole names.
+/// Each call over a connection with a namespace, and over a namespace within another; and
+/// a claim with whole names over the underlying connection.
 const CALLS: &str = r#"
 ENV["REDIS_NAMESPACE_QUIET"] = "1"
 require "redis-namespace"

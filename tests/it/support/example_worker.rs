@@ -10,7 +10,7 @@ use wurk_testkit::{Binary, Options, Resp, Server};
 
 pub const JOBS: usize = 2_000;
 
-/// A worker program, killed at the end of its scope.
+/// A running worker, which is killed when it is dropped.
 pub struct Worker(pub Child);
 
 impl Worker {
@@ -34,10 +34,7 @@ impl Worker {
                 .expect("kill")
                 .success()
         );
-        assert!(
-            self.0.wait().expect("an end").success(),
-            "a worker ends well"
-        );
+        assert!(self.0.wait().expect("an end").success(), "it exits with 0");
     }
 }
 
@@ -48,7 +45,7 @@ impl Drop for Worker {
     }
 }
 
-/// The example, which cargo builds beside the tests.
+/// The example worker, which cargo builds beside the tests.
 fn program() -> PathBuf {
     let here = std::env::current_exe().expect("the path of this program");
     let program = here
@@ -78,6 +75,7 @@ pub fn full_server(binary: &Binary) -> (Server, Resp, HashSet<String>) {
     (server, con, pushed)
 }
 
+/// The jids that the worker has written to its file.
 pub fn done(file: &Path) -> Vec<String> {
     fs::read_to_string(file)
         .unwrap_or_default()
@@ -86,8 +84,8 @@ pub fn done(file: &Path) -> Vec<String> {
         .collect()
 }
 
-/// The jobs that stand in a key of the server, by jid.
-pub fn standing(con: &mut Resp) -> Vec<String> {
+/// The jids of the jobs in all keys of the server.
+pub fn jobs_by_jid(con: &mut Resp) -> Vec<String> {
     let mut jobs = Vec::new();
     for key in con.say("KEYS *").items() {
         let key = key.bytes().expect("a key").to_vec();
@@ -106,7 +104,7 @@ pub fn standing(con: &mut Resp) -> Vec<String> {
     jobs
 }
 
-/// The private lists, and the jobs in each.
+/// The jobs in private lists, each with its list.
 pub fn held(con: &mut Resp) -> Vec<String> {
     let lists = con.say("KEYS queue:*|*|*|*|*");
     let mut held = Vec::new();
@@ -123,6 +121,7 @@ pub fn held(con: &mut Resp) -> Vec<String> {
     held
 }
 
+/// The number of jobs in private lists.
 pub fn in_flight(con: &mut Resp) -> usize {
     held(con).len()
 }
