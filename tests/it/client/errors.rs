@@ -16,7 +16,7 @@ pub fn the_callers_own_without_a_fallback(binary: &Binary) {
     let users = [no_scripts, no_writes_inside, no_first_write];
     let (server, mut con, _) = full_server(&Options::new(binary));
     con.must("CONFIG SET maxmemory 0");
-    con.must("RPUSH q:p flying");
+    con.must("RPUSH q:p in-flight");
     con.must("CONFIG SET maxmemory 1");
     let before = digest(&mut con);
     // Only servers before 7.0 need the first write.
@@ -36,7 +36,7 @@ pub fn the_callers_own_without_a_fallback(binary: &Binary) {
                 wurk.or_else_oom(own_error())
                     .requeue(
                         &mut worker,
-                        &Claimed::new(&Queue::new(b"q", b"q:p"), b"flying"),
+                        &Claimed::new(&Queue::new(b"q", b"q:p"), b"in-flight"),
                     )
                     .map(|_| ()),
                 wurk.or_else_oom(own_error())

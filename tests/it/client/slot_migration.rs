@@ -185,7 +185,7 @@ fn until_moved(
 ) {
     wait_until("the keys are in one place", || match call(con) {
         Ok(was_there) => {
-            assert!(was_there, "nobody else takes it");
+            assert!(was_there, "no other worker takes it");
             true
         }
         Err(_) => false,

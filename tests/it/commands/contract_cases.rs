@@ -76,7 +76,7 @@ pub const CASES: &[Case] = &[
         "claim ps id q q:p | i 1.5 60", "nil",
         &[("HGET id info", r#""i""#), ("HGET id beat", r#""1.5""#), ("HLEN id", "(integer) 2"),
           ("TTL id", "(integer) 60"), ("SMEMBERS ps", r#"["id"]"#)]),
-    case("a hash that stands keeps its info and all else, and its place is not made anew",
+    case("an existing hash keeps its info and all else, and the process is not added again",
         &["HSET id info old busy 3 beat 0.5"],
         "claim ps id q q:p | i 1.5 60", "nil",
         &[("HGET id info", r#""old""#), ("HGET id beat", r#""1.5""#), ("HGET id busy", r#""3""#),

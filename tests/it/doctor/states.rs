@@ -61,7 +61,7 @@ pub fn after_a_failed_write(binary: &Binary) {
     let find = refuses(&server, "MISCONF");
     assert_eq!(find("snapshots"), "mend: the last save failed");
     assert!(find("road").starts_with("fine: "), "{}", find("road"));
-    // Without stop-writes-on-bgsave-error it takes writes, and still has no snapshot.
+    // Told to go on nevertheless, it does, and still has no snapshot.
     con.must("CONFIG SET stop-writes-on-bgsave-error no");
     let (status, find) = diagnose(&url(&server), &[]);
     assert_eq!((find("writes").as_str(), status), ("fine: taken", 1));
@@ -166,7 +166,7 @@ pub fn while_busy_paused_or_loading(binary: &Binary) {
     });
     let find = refuses(&server, "BUSY");
     assert_eq!(find("memory"), "unseen: INFO memory is answered BUSY");
-    // Another database is refused too.
+    // Nor is another database to be had.
     let (status, find) = diagnose(&format!("{}1", url(&server)), &[]);
     assert_eq!(status, 1);
     assert!(

@@ -147,7 +147,7 @@ fn drain(options: &Options, used: &str, unused: &str) {
     assert!(found == ledger.pushed, "the very jobs that were pushed");
     assert!(
         con.info("memory", "used_memory") < began - JOB_BYTES / 2,
-        "memory is given back"
+        "memory is freed"
     );
     con.must("CONFIG SET maxmemory 0");
     assert_eq!(

@@ -52,7 +52,7 @@ fn work(
         let Some(claimed) = wurk.claim(con, &heartbeat, &queues)? else {
             return Ok(());
         };
-        let gone = "nobody else takes it";
+        let gone = "no other process takes it";
         match random.u8(..6) {
             0 => {
                 let back = wurk.requeue(con, &claimed)?;

@@ -22,7 +22,7 @@ rescue Redis::CommandError => e
 end
 own = RuntimeError.new("OOM the caller's own")
 [bare, redis].each do |conn|
-  p Wurk.claim(conn, own, keys: ["q\xff", "q\xff|h|1|f00|0"], info: "{}", beat: 1.5) # its name stands in an error
+  p Wurk.claim(conn, own, keys: ["q\xff", "q\xff|h|1|f00|0"], info: "{}", beat: 1.5) # its name is in an error
   keys = ["queue:none", "queue:none|h|1|f00|0", "queue:mail", "queue:mail|h|1|f00|0"]
   p Wurk.claim(conn, own, keys: keys, info: "{}", beat: 1.5)
   p Wurk.requeue(conn, own, keys[3], keys[2], "a")

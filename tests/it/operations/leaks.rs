@@ -74,7 +74,7 @@ pub fn calls_keep_no_memory(binary: &Binary) {
 /// Runs `waits` waits that end by a timeout, as many by a job, and some by a disconnection.
 fn wait_and_end(server: &Server, con: &mut Resp, waits: usize) {
     let line = |list: &str, timeout: &str| -> Vec<String> {
-        let line = format!("WURK.BCLAIM ps id {list} flying i 1 600 {timeout}");
+        let line = format!("WURK.BCLAIM ps id {list} in-flight i 1 600 {timeout}");
         line.split(' ').map(str::to_owned).collect()
     };
     let mut waiting: Vec<_> = (0..50).map(|_| server.connect()).collect();
@@ -94,7 +94,7 @@ fn wait_and_end(server: &Server, con: &mut Resp, waits: usize) {
         for client in &mut waiting {
             assert_eq!(client.read().expect("a reply").items().len(), 2);
         }
-        con.must("DEL flying");
+        con.must("DEL in-flight");
         let mut gone = server.connect();
         gone.send(&line("none", "0")).expect("a server");
     }

@@ -64,7 +64,7 @@ pub fn on_a_replica(binary: &Binary) {
         |server, con| {
             con.call(&["CONFIG", "SET", "save", "3600 1"]);
             let file = server.folder().join("dump.rdb");
-            let _ = fs::remove_file(&file); // What came from the primary.
+            let _ = fs::remove_file(&file); // The file that the primary sent.
             fs::create_dir_all(file.join("x")).expect("a folder");
             save(con, "err");
         },
