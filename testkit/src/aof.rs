@@ -1,12 +1,12 @@
-//! The commands that a server wrote to its append-only file.
+//! Reads the commands in an append-only file.
 
 use std::fs;
 use std::path::Path;
 
-/// Every command, each a list of its arguments, in order.
+/// Returns the commands in the append-only file of this folder, in order.
 ///
 /// # Panics
-/// Where the file is not one.
+/// If there is no such file, or it is malformed.
 #[must_use]
 pub fn commands(folder: &Path) -> Vec<Vec<Vec<u8>>> {
     let mut files: Vec<_> = fs::read_dir(folder.join("appendonlydir"))
@@ -25,8 +25,8 @@ pub fn commands(folder: &Path) -> Vec<Vec<Vec<u8>>> {
         let count = number(&mut rest, b'*');
         let command = (0..count).map(|_| {
             let length = number(&mut rest, b'$');
-            let (argument, behind) = rest.split_at(length);
-            rest = &behind[2..];
+            let (argument, after) = rest.split_at(length);
+            rest = &after[2..];
             argument.to_vec()
         });
         commands.push(command.collect());
@@ -39,8 +39,8 @@ fn number(rest: &mut &[u8], kind: u8) -> usize {
         .windows(2)
         .position(|two| two == b"\r\n")
         .expect("a line");
-    let (line, behind) = rest.split_at(end);
-    *rest = &behind[2..];
+    let (line, after) = rest.split_at(end);
+    *rest = &after[2..];
     assert_eq!(line.first(), Some(&kind), "{}", line.escape_ascii());
     line[1..]
         .escape_ascii()

@@ -1,4 +1,4 @@
-//! The servers that are on this machine, and the module to load into them.
+//! The servers on this machine, and the module to load into them.
 
 use std::env;
 use std::fmt;
@@ -15,33 +15,33 @@ pub const MATRIX: [&str; 6] = [
     "redict-7.3",
 ];
 
-/// Lists the servers that must be there, with commas between, or `all`.
+/// The variable with the servers that must be there, separated by commas, or `all`.
 pub const REQUIRED: &str = "WURK_REQUIRE_SERVERS";
 
-/// Names the folder of the servers in place of `target/servers`.
+/// The variable with the folder of the servers in place of `target/servers`.
 pub const SERVERS: &str = "WURK_SERVERS";
 
-/// Names the module to load in place of the one that was built.
+/// The variable with the module to load in place of the one that was built.
 pub const MODULE: &str = "WURK_MODULE";
 
 /// A server program.
 #[derive(Clone, Debug)]
 pub struct Binary {
-    /// What it is called, e.g. `valkey-9.1`.
+    /// Its name, e.g. `valkey-9.1`.
     pub name: String,
-    /// Where it is.
+    /// Its file.
     pub path: PathBuf,
-    /// What it says of itself: major, minor, patch.
+    /// Its version: major, minor, patch.
     pub version: (u32, u32, u32),
 }
 
 impl Binary {
-    /// The program at `path`, if it is a server. A name without a folder is also
-    /// looked for in `PATH`, as a shell does.
+    /// Returns the program at `path`, if it is a server. A name without a folder is
+    /// also looked up in `PATH`, as a shell does.
     #[must_use]
     pub fn at(path: &Path) -> Option<Self> {
-        // Links are kept: Debian's `redis-server` is one to `redis-check-rdb`,
-        // a program that reads from its own name which of the two it is.
+        // Links are kept: Debian's `redis-server` links to `redis-check-rdb`, and the
+        // program decides by its own name which of the two it is.
         let path = match in_path(path) {
             Some(found) if !path.exists() => found,
             _ => path.to_owned(),
@@ -60,11 +60,11 @@ impl Binary {
         })
     }
 
-    /// Every server of the matrix that is there; and the one in `PATH`, if none
+    /// Returns each server of the matrix that is there, and the one in `PATH` if none
     /// of them loads modules.
     ///
     /// # Panics
-    /// Where one is missing that [`REQUIRED`] lists.
+    /// If a server is missing that [`REQUIRED`] lists.
     #[must_use]
     pub fn all() -> Vec<Self> {
         let folder = workspace().join(env::var_os(SERVERS).unwrap_or("target/servers".into()));
@@ -77,7 +77,7 @@ impl Binary {
                 .iter()
                 .filter_map(|name| Self::at(&in_path(Path::new(name))?))
                 .collect();
-            // One is enough: the first that loads modules, or else the first.
+            // Takes one: the first that loads modules, or else the first.
             more.sort_by_key(|binary| !binary.loads_modules());
             more.retain(|binary| found.is_empty() || binary.loads_modules());
             found.extend(more.into_iter().take(1));
@@ -116,11 +116,11 @@ impl fmt::Display for Binary {
     }
 }
 
-/// The module: the one that [`MODULE`] names, or what cargo built beside the
-/// program that asks.
+/// Returns the module: the one that [`MODULE`] names, or the one that cargo built
+/// beside this program.
 ///
 /// # Panics
-/// Where there is none.
+/// If there is none.
 #[must_use]
 pub fn module() -> PathBuf {
     if let Some(path) = env::var_os(MODULE) {
@@ -156,7 +156,7 @@ pub fn workspace() -> PathBuf {
         .to_owned()
 }
 
-/// The program that a shell would start by this name.
+/// Finds the program that a shell would start by this name.
 fn in_path(name: &Path) -> Option<PathBuf> {
     if name.components().count() != 1 {
         return None;

@@ -5,8 +5,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use fastrand::Rng;
 use serde_json::json;
 
-/// A job of 200 to 2,000 bytes: its class, arguments, a unique id and when it
-/// was made.
+/// Makes a job of 200 to 2,000 bytes: its class, arguments, a unique id and the time.
 #[must_use]
 pub fn job(random: &mut Rng, queue: &str) -> Vec<u8> {
     let class = [
@@ -31,14 +30,14 @@ pub fn job(random: &mut Rng, queue: &str) -> Vec<u8> {
         "enqueued_at": now.as_secs_f64(),
     });
     let mut job = job.to_string().into_bytes();
-    // A short one is filled up with the white space that JSON permits.
+    // A short job is padded with the white space that JSON permits.
     if job.len() < 200 {
         job.resize(200, b' ');
     }
     job
 }
 
-/// The unique id of a job.
+/// Makes the unique id of a job.
 #[must_use]
 pub fn jid(random: &mut Rng) -> String {
     format!("{:024x}", random.u128(..) >> 32)

@@ -1,19 +1,26 @@
 //! What wurk's tests, demo and benchmark share.
 //!
-//! | room | what is in it |
+//! | module | what is in it |
 //! | --- | --- |
-//! | [`binary`] | the servers that are on this machine, and the module to load |
-//! | [`server`] | one of them, started in a temporary folder and stopped again |
-//! | [`resp`] | its wire, byte for byte, RESP2 and RESP3 |
-//! | [`aof`] | the commands that it wrote to its append-only file |
+//! | [`binary`] | the servers on this machine, and the module to load |
+//! | [`options`] | how a server is started |
+//! | [`server`] | a running server in a temporary folder |
+//! | [`resp`], [`reply`] | the wire protocol, byte for byte, RESP2 and RESP3 |
+//! | [`aof`] | the commands in an append-only file |
 //! | [`jobs`] | job payloads as job libraries write them |
+//! | [`child`] | child processes that do not outlive this program |
 
 pub mod aof;
 pub mod binary;
+pub mod child;
 pub mod jobs;
+pub mod options;
+pub mod reply;
 pub mod resp;
 pub mod server;
 
 pub use binary::Binary;
-pub use resp::{Reply, Resp};
-pub use server::{Options, Server};
+pub use options::Options;
+pub use reply::Reply;
+pub use resp::Resp;
+pub use server::Server;

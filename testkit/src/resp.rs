@@ -1,35 +1,15 @@
-//! A server's wire, byte for byte.
+//! A connection that shows the protocol byte for byte.
 //!
-//! A client library hides what is tested here: which kind of nil a reply is,
-//! and whether the stream behind it is still in step.
+//! A client library hides what is tested here: which kind of nil a reply is, and
+//! whether the next reply begins where this one ends.
 
-use std::fmt;
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::time::Duration;
 
-/// A reply, as it stood on the wire.
-#[derive(Clone, PartialEq, Eq)]
-pub enum Reply {
-    /// `+OK`
-    Status(String),
-    /// `-ERR ...`, without the dash.
-    Error(String),
-    /// `:1`
-    Integer(i64),
-    /// `$3`, any bytes.
-    Bulk(Vec<u8>),
-    /// `$-1`, `*-1` or `_`, and which.
-    Nil(&'static str),
-    /// `*2`, `~2`; a map is the list of its keys and values.
-    Array(Vec<Reply>),
-    /// `>2`, what the server sends unasked.
-    Push(Vec<Reply>),
-    /// Anything else of RESP3, as text.
-    Other(String),
-}
+use crate::reply::Reply;
 
 /// A connection.
 pub struct Resp {
@@ -37,33 +17,33 @@ pub struct Resp {
 }
 
 trait ReadWrite: Read + Write + Send {
-    /// How long a read may take.
-    fn patience(&self, patience: Option<Duration>) -> io::Result<()>;
+    /// Sets how long a read may take.
+    fn set_timeout(&self, timeout: Option<Duration>) -> io::Result<()>;
 }
 impl ReadWrite for TcpStream {
-    fn patience(&self, patience: Option<Duration>) -> io::Result<()> {
-        self.set_read_timeout(patience)
+    fn set_timeout(&self, timeout: Option<Duration>) -> io::Result<()> {
+        self.set_read_timeout(timeout)
     }
 }
 impl ReadWrite for UnixStream {
-    fn patience(&self, patience: Option<Duration>) -> io::Result<()> {
-        self.set_read_timeout(patience)
+    fn set_timeout(&self, timeout: Option<Duration>) -> io::Result<()> {
+        self.set_read_timeout(timeout)
     }
 }
 
 impl Resp {
-    /// Over a unix socket.
+    /// Connects to a unix socket.
     ///
     /// # Errors
-    /// Where nobody listens there.
+    /// If nothing listens there.
     pub fn unix(socket: &Path) -> io::Result<Self> {
         Self::over(Box::new(UnixStream::connect(socket)?))
     }
 
-    /// Over a port of this machine.
+    /// Connects to a port of this machine.
     ///
     /// # Errors
-    /// Where nobody listens there.
+    /// If nothing listens there.
     pub fn tcp(port: u16) -> io::Result<Self> {
         let stream = TcpStream::connect(("127.0.0.1", port))?;
         stream.set_nodelay(true)?;
@@ -71,24 +51,24 @@ impl Resp {
     }
 
     fn over(stream: Box<dyn ReadWrite>) -> io::Result<Self> {
-        stream.patience(Some(Duration::from_secs(60)))?;
+        stream.set_timeout(Some(Duration::from_secs(60)))?;
         Ok(Self {
             reader: BufReader::new(stream),
         })
     }
 
-    /// How long a reply may take.
+    /// Sets how long a reply may take.
     ///
     /// # Errors
-    /// Where the socket does not take it.
-    pub fn patience(&self, patience: Duration) -> io::Result<()> {
-        self.reader.get_ref().patience(Some(patience))
+    /// If the socket refuses it.
+    pub fn set_timeout(&self, timeout: Duration) -> io::Result<()> {
+        self.reader.get_ref().set_timeout(Some(timeout))
     }
 
     /// Sends a command and reads its reply.
     ///
     /// # Panics
-    /// Where the connection fails: the server is gone.
+    /// If the connection fails.
     pub fn call<A: AsRef<[u8]>>(&mut self, args: &[A]) -> Reply {
         self.try_call(args).unwrap_or_else(|error| {
             let args: Vec<_> = args
@@ -99,28 +79,28 @@ impl Resp {
         })
     }
 
-    /// Sends a command given as one line, its words between spaces.
+    /// Sends a command given as one line of words, and reads its reply.
     ///
     /// # Panics
-    /// Where the connection fails.
+    /// If the connection fails.
     pub fn say(&mut self, line: &str) -> Reply {
         self.call(&line.split_whitespace().collect::<Vec<_>>())
     }
 
-    /// Sends a command that must not be refused.
+    /// Sends a command that must succeed.
     ///
     /// # Panics
-    /// Where it is, or the connection fails.
+    /// If the reply is an error, or the connection fails.
     pub fn must(&mut self, line: &str) -> Reply {
         let reply = self.say(line);
         assert!(!matches!(reply, Reply::Error(_)), "{line}: {reply}");
         reply
     }
 
-    /// A number that `INFO` shows in a section.
+    /// Reads a number from a section of `INFO`.
     ///
     /// # Panics
-    /// Where it shows none of that name, or the connection fails.
+    /// If there is no such number, or the connection fails.
     pub fn info(&mut self, section: &str, field: &str) -> i64 {
         let info = self.say(&format!("INFO {section}"));
         let text = String::from_utf8_lossy(info.bytes().unwrap_or_default());
@@ -134,16 +114,16 @@ impl Resp {
     /// As [`call`](Self::call).
     ///
     /// # Errors
-    /// Where the connection fails.
+    /// If the connection fails.
     pub fn try_call<A: AsRef<[u8]>>(&mut self, args: &[A]) -> io::Result<Reply> {
         self.send(args)?;
         self.read()
     }
 
-    /// Sends a command only.
+    /// Sends a command without reading its reply.
     ///
     /// # Errors
-    /// Where the connection fails.
+    /// If the connection fails.
     pub fn send<A: AsRef<[u8]>>(&mut self, args: &[A]) -> io::Result<()> {
         let mut wire = Vec::new();
         write!(wire, "*{}\r\n", args.len())?;
@@ -156,10 +136,10 @@ impl Resp {
         self.reader.get_mut().write_all(&wire)
     }
 
-    /// Sends bytes as they are: commands that were packed before.
+    /// Sends bytes as they are: commands in the wire format.
     ///
     /// # Errors
-    /// Where the connection fails.
+    /// If the connection fails.
     pub fn send_raw(&mut self, wire: &[u8]) -> io::Result<()> {
         self.reader.get_mut().write_all(wire)
     }
@@ -167,7 +147,7 @@ impl Resp {
     /// Reads one reply, or a push.
     ///
     /// # Errors
-    /// Where the connection fails, or what comes is no RESP.
+    /// If the connection fails, or what arrives is not RESP.
     pub fn read(&mut self) -> io::Result<Reply> {
         let mut line = Vec::new();
         self.reader.read_until(b'\n', &mut line)?;
@@ -178,7 +158,7 @@ impl Resp {
             ));
         };
         let text = || String::from_utf8_lossy(rest).into_owned();
-        let number = || text().parse::<i64>().map_err(|_| out_of_step(&line));
+        let number = || text().parse::<i64>().map_err(|_| malformed(&line));
         Ok(match kind {
             b'+' => Reply::Status(text()),
             b'-' => Reply::Error(text()),
@@ -203,7 +183,7 @@ impl Resp {
                 Err(_) => Reply::Nil("*-1"),
             },
             b',' | b'#' | b'(' => Reply::Other(text()),
-            _ => return Err(out_of_step(&line)),
+            _ => return Err(malformed(&line)),
         })
     }
 
@@ -215,86 +195,9 @@ impl Resp {
     }
 }
 
-fn out_of_step(line: &[u8]) -> io::Error {
+fn malformed(line: &[u8]) -> io::Error {
     io::Error::new(
         io::ErrorKind::InvalidData,
-        format!("no RESP: {}", line.escape_ascii()),
+        format!("not RESP: {}", line.escape_ascii()),
     )
-}
-
-impl Reply {
-    /// The text of an error.
-    #[must_use]
-    pub fn error(&self) -> Option<&str> {
-        match self {
-            Self::Error(text) => Some(text),
-            _ => None,
-        }
-    }
-
-    /// The integer, also one that is sent as text.
-    #[must_use]
-    pub fn integer(&self) -> Option<i64> {
-        match self {
-            Self::Integer(n) => Some(*n),
-            Self::Bulk(_) | Self::Status(_) => {
-                self.bytes()?.escape_ascii().to_string().parse().ok()
-            }
-            _ => None,
-        }
-    }
-
-    /// The bytes of a string.
-    #[must_use]
-    pub fn bytes(&self) -> Option<&[u8]> {
-        match self {
-            Self::Bulk(bytes) => Some(bytes),
-            Self::Status(text) => Some(text.as_bytes()),
-            _ => None,
-        }
-    }
-
-    /// What is in an array; nothing for all else.
-    #[must_use]
-    pub fn items(&self) -> &[Reply] {
-        match self {
-            Self::Array(items) | Self::Push(items) => items,
-            _ => &[],
-        }
-    }
-
-    /// Whether there is nothing.
-    #[must_use]
-    pub fn is_nil(&self) -> bool {
-        matches!(self, Self::Nil(_))
-    }
-}
-
-/// As a person would write it down: `OK`, `(integer) 1`, `"job"`, `nil`,
-/// `[(integer) 1, "job"]`.
-impl fmt::Display for Reply {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Status(text) | Self::Error(text) | Self::Other(text) => f.write_str(text),
-            Self::Integer(n) => write!(f, "(integer) {n}"),
-            Self::Bulk(bytes) => write!(f, "\"{}\"", bytes.escape_ascii()),
-            Self::Nil(_) => f.write_str("nil"),
-            Self::Array(items) | Self::Push(items) => {
-                f.write_str("[")?;
-                for (i, item) in items.iter().enumerate() {
-                    write!(f, "{}{item}", if i > 0 { ", " } else { "" })?;
-                }
-                f.write_str("]")
-            }
-        }
-    }
-}
-
-impl fmt::Debug for Reply {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Nil(which) => write!(f, "nil as {which}"),
-            _ => fmt::Display::fmt(self, f),
-        }
-    }
 }

@@ -61,6 +61,7 @@ const TESTS: Group = Group {
     without_server: tests![
         readme::shows_a_program_that_compiles,
         structure::modules_import_one_way,
+        structure::the_check_finds_cycles,
     ],
     ..Group::EMPTY
 };

@@ -29,7 +29,7 @@ pub fn waits_for_a_job(binary: &Binary) {
                 began.elapsed(),
             )
         };
-        // What is there is taken at once, also where there is no time.
+        // A job that is there is claimed at once, also with a timeout of zero.
         assert_eq!(
             claim(60_000).0.as_deref(),
             Some(b"e".as_slice()),
@@ -38,7 +38,7 @@ pub fn waits_for_a_job(binary: &Binary) {
         assert_eq!(claim(0).0.as_deref(), Some(b"d".as_slice()), "{backend:?}");
         con.must("DEL q");
         assert_eq!(claim(0).0, None, "{backend:?}");
-        // It waits as long as it is told, more than one slice, and not without end.
+        // Without a job it waits for the timeout, longer than one block timeout.
         let (job, took) = claim(600);
         assert!(
             job.is_none() && took >= Duration::from_millis(599),
@@ -47,9 +47,9 @@ pub fn waits_for_a_job(binary: &Binary) {
         let beat = con.say("HGET id beat").to_string();
         assert!(
             beat.len() > 15 && beat.contains('.'),
-            "{backend:?}: {beat} is no new heartbeat"
+            "{backend:?}: {beat} is not a new heartbeat"
         );
-        // A job that comes is taken.
+        // A job that arrives is claimed.
         let mut pusher = server.connect();
         pusher.must("CONFIG SET maxmemory 0");
         let pushed = thread::spawn(move || {
@@ -72,7 +72,7 @@ pub fn waits_for_a_job(binary: &Binary) {
             backend == Backend::Module,
             "{backend:?}"
         );
-        // Without queues it waits, and sends nothing.
+        // Without queues it waits and sends nothing.
         con.must("CONFIG RESETSTAT");
         let (began, wait) = (Instant::now(), Duration::from_millis(50));
         assert_eq!(

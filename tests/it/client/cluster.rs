@@ -77,7 +77,7 @@ pub fn sends_to_the_right_node(binary: &Binary) {
         for node in &nodes {
             assert_no_redirect(&mut node.connect(), backend);
         }
-        // Keys of two slots are the server's to refuse.
+        // The server refuses keys of two slots.
         let queues = [Queue::new("{1}q", "{2}q:p")];
         let error = wurk
             .or_else_oom(own_error())
@@ -87,7 +87,7 @@ pub fn sends_to_the_right_node(binary: &Binary) {
     }
 }
 
-/// The same over an asynchronous connection, which claims what was given back.
+/// The same over an asynchronous connection, which claims the requeued jobs.
 fn asynchronously(nodes: &[Server], wurk: &Wurk) {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()

@@ -10,8 +10,7 @@ use crate::support::caller::heartbeat;
 use crate::support::cluster::{NODE_TIMEOUT, start, wait_for_all};
 use crate::support::wait::{in_step, wait_until};
 
-/// Three primaries, each with a replica that has no module, one of which takes
-/// its primary's place.
+/// Each primary has a replica without the module, and one of these is promoted.
 pub fn continues_on_the_promoted_replica(binary: &Binary) {
     let nodes = start(&Options::new(binary).module());
     let mut first = nodes[0].connect();
@@ -63,7 +62,7 @@ pub fn continues_on_the_promoted_replica(binary: &Binary) {
         b"a"
     );
     first.must("WAIT 1 20000");
-    // Given up after five seconds where the others do not answer.
+    // The server gives up after five seconds if the others do not reply.
     let mut asked: Option<Instant> = None;
     wait_until("the replica is a primary", || {
         if asked.is_none_or(|asked| asked.elapsed() > Duration::from_secs(6)) {
@@ -73,8 +72,8 @@ pub fn continues_on_the_promoted_replica(binary: &Binary) {
         there.say("ROLE").to_string().contains("master")
     });
     let mut jobs = Vec::new();
-    wait_until("the others have come", || {
-        // The connection that there was goes on.
+    wait_until("the other jobs are claimed", || {
+        // The existing connection continues.
         if let Ok(Some(claimed)) = wurk.claim(&mut con, &heartbeat, &queues) {
             jobs.push(claimed.job);
         }
@@ -84,6 +83,6 @@ pub fn continues_on_the_promoted_replica(binary: &Binary) {
     assert_eq!(
         there.say(&format!("LLEN {{{tag}}}p")).integer(),
         Some(3),
-        "where the replica is asked by script"
+        "the replica is used by script"
     );
 }

@@ -11,8 +11,7 @@ use crate::support::cluster::start;
 use crate::support::inspect::calls;
 use crate::support::wait::wait_until;
 
-/// The cluster's connection sends again what it has had no reply to, unless it
-/// is told not to; then nothing else does.
+/// With `retries(0)` the connection sends nothing again, and neither does the client.
 pub fn is_not_sent_again(binary: &Binary) {
     let nodes = start(&Options::new(binary).module());
     let tag = "{1}";

@@ -12,7 +12,7 @@ use crate::support::backend::{BACKENDS, Backend};
 use crate::support::caller::{HEARTBEAT, own_error, queues};
 use crate::support::inspect::calls;
 
-/// The backends that `binary` has, the script behind a write being one of them.
+/// The backends that `binary` has; before 7.0 the script is the write-first script.
 pub fn backends(binary: &Binary) -> impl Iterator<Item = Backend> {
     let loads = binary.loads_modules();
     BACKENDS
@@ -28,8 +28,8 @@ pub fn full_server(options: Options) -> (Server, Resp) {
     (server, con)
 }
 
-/// On a loaded machine a reply may take longer than the half second that the
-/// crate gives it.
+/// How long a reply may take: on a loaded machine longer than the half second that is the
+/// default of the crate.
 const TIMEOUT: Option<Duration> = Some(Duration::from_secs(60));
 
 pub fn with_timeout() -> AsyncConnectionConfig {
@@ -51,7 +51,7 @@ pub fn block_on<T>(future: impl Future<Output = T>) -> T {
     runtime.expect("a runtime").block_on(future)
 }
 
-/// Every call, over any asynchronous connection.
+/// Makes every call over an asynchronous connection.
 async fn every_call(con: &mut impl ConnectionLike) {
     let (wurk, queues) = (Wurk::new(), queues());
     for job in [b"e", b"d"] {
@@ -132,7 +132,7 @@ async fn every_call(con: &mut impl ConnectionLike) {
     );
 }
 
-fn took_its_road(backend: Backend, con: &mut Resp) {
+fn assert_used(backend: Backend, con: &mut Resp) {
     let (module, scripts) = (calls(con, "wurk.claim"), calls(con, "eval"));
     match backend {
         Backend::Module => assert_eq!((module, scripts), (2, 0)),
@@ -143,7 +143,7 @@ fn took_its_road(backend: Backend, con: &mut Resp) {
 pub fn asynchronous(binary: &Binary) {
     for backend in backends(binary) {
         let (server, mut con) = full_server(backend.options(binary));
-        // Over a port, and over the unix socket.
+        // By the port, and by the unix socket.
         for url in [format!("redis://127.0.0.1:{}/", server.port), server.url()] {
             con.must("CONFIG RESETSTAT");
             block_on(async {
@@ -154,7 +154,7 @@ pub fn asynchronous(binary: &Binary) {
                     .expect("a connection");
                 every_call(&mut worker).await;
             });
-            took_its_road(backend, &mut con);
+            assert_used(backend, &mut con);
             con.must("DEL l z q:p");
             con.must("CONFIG SET maxmemory 0");
             con.must("RPUSH q d e");
@@ -174,8 +174,8 @@ pub fn managed(binary: &Binary) {
                 .expect("a connection");
             every_call(&mut worker).await;
         });
-        took_its_road(backend, &mut con);
-        // The same calls while others use the connection.
+        assert_used(backend, &mut con);
+        // Three tasks share a connection.
         con.must("CONFIG SET maxmemory 0");
         con.must("DEL q q:p");
         for job in 0..200 {

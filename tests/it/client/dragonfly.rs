@@ -7,7 +7,7 @@ use wurk_client::{Claimed, Queue, Wurk, is_oom};
 use crate::support::caller::{HEARTBEAT, own_error, queues};
 use crate::support::dragonfly_mock::{DragonflyMock, serve};
 
-/// No job is lost, and the caller gets its own error.
+/// No job is lost, and the caller gets its own error back.
 pub fn loses_no_job() {
     let mock = DragonflyMock {
         public: [b"a".to_vec(), b"b".to_vec()].into(),
@@ -30,30 +30,30 @@ pub fn loses_no_job() {
         let error = wurk
             .or_else_oom(own_error())
             .claim(&mut con, &HEARTBEAT, &queues)
-            .expect_err("no road");
+            .expect_err("no fallback");
         assert_eq!(error, own_error());
         let error = wurk
             .or_else_oom(own_error())
             .requeue(&mut con, &Claimed::new(&Queue::new(b"q", b"q:p"), b"mine"))
-            .expect_err("no road");
+            .expect_err("no fallback");
         assert_eq!(error, own_error());
         let error = wurk
             .or_else_oom(own_error())
             .try_lock(&mut con, b"l", HEARTBEAT.ttl)
-            .expect_err("no road");
+            .expect_err("no fallback");
         assert_eq!(error, own_error());
         let error = wurk
             .or_else_oom(own_error())
             .zadd(&mut con, b"z", 1.0, b"m")
-            .expect_err("no road");
+            .expect_err("no fallback");
         assert_eq!(error, own_error());
     }
     let error = wurk
         .requeue(&mut con, &Claimed::new(&Queue::new(b"q", b"q:p"), b"mine"))
-        .expect_err("no road");
+        .expect_err("no fallback");
     assert!(
         is_oom(&error),
-        "{error}: the server's own, where the caller brought none"
+        "{error}: the server's own, if the caller brought none"
     );
 
     let mock = shared.lock().expect("the mock");
@@ -66,7 +66,7 @@ pub fn loses_no_job() {
     for name in [".ZREMRANGEBYRANK", ".HSET", ".RPUSH", ".SET", ".ZADD"] {
         assert!(
             mock.seen.iter().any(|seen| seen == name),
-            "the scripts have come as far as {name}"
+            "no script has called {name}"
         );
     }
     assert!(

@@ -12,20 +12,20 @@ use crate::support::inspect::digest;
 pub fn the_callers_own_without_a_fallback(binary: &Binary) {
     let no_scripts = "-@scripting";
     let no_writes_inside = "-hset -rpush -set -zadd";
-    let no_write_in_front = "-zremrangebyrank";
-    let users = [no_scripts, no_writes_inside, no_write_in_front];
+    let no_first_write = "-zremrangebyrank";
+    let users = [no_scripts, no_writes_inside, no_first_write];
     let (server, mut con, _) = full_server(&Options::new(binary));
     con.must("CONFIG SET maxmemory 0");
-    con.must("RPUSH q:p flying");
+    con.must("RPUSH q:p in-flight");
     con.must("CONFIG SET maxmemory 1");
     let before = digest(&mut con);
-    // The write in front is what servers before 7.0 need.
-    for rights in users
+    // Only servers before 7.0 need the first write.
+    for permissions in users
         .iter()
         .take(if binary.loads_modules() { 2 } else { 3 })
     {
         con.must(&format!(
-            "ACL SETUSER limited reset on >secret ~* +@all {rights}"
+            "ACL SETUSER limited reset on >secret ~* +@all {permissions}"
         ));
         let mut worker = as_user(&server, "limited");
         let (wurk, queues) = (Wurk::new(), queues());
@@ -36,7 +36,7 @@ pub fn the_callers_own_without_a_fallback(binary: &Binary) {
                 wurk.or_else_oom(own_error())
                     .requeue(
                         &mut worker,
-                        &Claimed::new(&Queue::new(b"q", b"q:p"), b"flying"),
+                        &Claimed::new(&Queue::new(b"q", b"q:p"), b"in-flight"),
                     )
                     .map(|_| ()),
                 wurk.or_else_oom(own_error())
@@ -49,16 +49,16 @@ pub fn the_callers_own_without_a_fallback(binary: &Binary) {
             assert_eq!(
                 errors,
                 [(); 4].map(|()| Err(own_error())),
-                "{rights}: the very one"
+                "{permissions}: the same error"
             );
         }
-        let error = claim(&wurk, &mut worker, &queues, None).expect_err("no road");
+        let error = claim(&wurk, &mut worker, &queues, None).expect_err("no fallback");
         assert_ne!(error, own_error());
-        if *rights == no_scripts {
+        if *permissions == no_scripts {
             assert_eq!(
                 error.code(),
                 Some("NOPERM"),
-                "{error}: the server's own, where the caller brought none"
+                "{error}: the server's own, if the caller brought none"
             );
         }
     }
@@ -99,22 +99,22 @@ pub fn the_servers_own_unchanged(binary: &Binary) {
         let error = wurk
             .or_else_oom(own_error())
             .zadd(&mut worker, b"z", 1.0, b"m")
-            .expect_err("no right");
+            .expect_err("no permission");
         assert_eq!(
             error.code(),
             Some("NOPERM"),
-            "{error}: a key out of reach is no reason to try further"
+            "{error}: no fallback if the ACL denies a key"
         );
         if wurk_is_loaded(&mut con) {
             con.must("ACL SETUSER stranger ~* -wurk.zadd");
             let error = wurk
                 .or_else_oom(own_error())
                 .zadd(&mut worker, b"other", 1.0, b"m")
-                .expect_err("no right");
+                .expect_err("no permission");
             assert_eq!(
                 error.code(),
                 Some("NOPERM"),
-                "{error}: nor is a command that is closed"
+                "{error}: nor if it denies the command"
             );
         }
         assert_eq!(con.say("LLEN q").integer(), Some(5));

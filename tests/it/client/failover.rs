@@ -15,13 +15,13 @@ use crate::support::wait::{in_step, wait_until};
 
 const JOBS: usize = 400;
 
-/// The primary has the module, its replica has not. The primary is killed in the
-/// middle of a drain at maxmemory; the worker goes on at the replica.
+/// The primary has the module, and its replica has not. The primary is killed during a
+/// drain, and the worker continues on the replica.
 pub fn by_sentinel_during_a_drain(binary: &Binary) {
     let options = Options::new(binary)
         .port()
         .set("repl-diskless-sync-delay", &["0"]);
-    let primary = options.clone().module_where_it_loads().start();
+    let primary = options.clone().module_if_supported().start();
     let replica = options
         .set("replicaof", &["127.0.0.1", &primary.port.to_string()])
         .start();
@@ -64,11 +64,11 @@ pub fn by_sentinel_during_a_drain(binary: &Binary) {
     assert_eq!(work(&mut con, JOBS / 2).expect("the first half"), JOBS / 2);
     let by_module = calls(&mut here, "wurk.claim");
     assert_eq!(by_module > 0, binary.loads_modules());
-    // An asynchronous replica may lack the last writes of a primary that dies:
-    // that is what it may lose, and not what this is about.
+    // A replica may lack the last writes of a primary that dies; this test is not about
+    // those.
     here.must("WAIT 1 20000");
     drop(primary.kill());
-    // Not before: a primary that only stands still for a moment stays one.
+    // Set only now: a primary that is slow for a moment must stay the primary.
     watch.must("SENTINEL SET main down-after-milliseconds 500");
 
     let lost: RedisError = work(&mut con, 1).expect_err("a primary that is gone");
@@ -85,13 +85,13 @@ pub fn by_sentinel_during_a_drain(binary: &Binary) {
             .and_then(|mut con| work(&mut con, JOBS));
         match result {
             Ok(finished) => break finished,
-            // Not promoted yet.
+            // The replica is not promoted yet.
             Err(_) => thread::sleep(Duration::from_millis(50)),
         }
     };
     assert!(finished <= JOBS / 2);
     assert_eq!(done, pushed, "every job, each once");
-    // The Sentinel has ended all connections to the new primary.
+    // The Sentinel has closed all connections to the new primary.
     let mut there = replica.connect();
     assert!(calls(&mut there, "eval") >= 1, "the replica has no module");
     assert_eq!(there.say("EXISTS q q:p").integer(), Some(0));

@@ -92,7 +92,7 @@ pub fn uses_the_script_without_the_module(binary: &Binary) {
     assert_eq!(
         (calls(&mut con, "eval"), unknown(&mut con)),
         (3, 1),
-        "asked once, remembered"
+        "tried once, then remembered"
     );
     assert!(
         wurk.requeue(&mut worker, &Claimed::new(&Queue::new(b"q", b"q:p"), b"c"))
@@ -106,7 +106,7 @@ pub fn uses_the_script_without_the_module(binary: &Binary) {
     assert_eq!(
         (calls(&mut con, "eval"), unknown(&mut con)),
         (6, 4),
-        "each command by itself"
+        "each command is tried once"
     );
 }
 
@@ -149,7 +149,7 @@ fn by_every_call(options: &Options) {
     assert_eq!(
         con.say("TTL l").integer(),
         Some(60),
-        "the write in front leaves a lock as it is"
+        "the first write does not change a lock"
     );
     assert!(
         wurk.or_else_oom(own_error())
@@ -158,8 +158,8 @@ fn by_every_call(options: &Options) {
     );
 }
 
-/// The module comes while a worker calls, and goes by scripts until then: its
-/// commands are taken within a minute, and no call is lost.
+/// The module is loaded while a worker calls scripts: within a minute the client uses its
+/// commands, and no call is lost.
 pub fn notices_a_module_loaded_later(binary: &Binary) {
     let options = Options::new(binary).set("enable-module-command", &["yes"]);
     let (_server, mut con, mut worker) = full_server(&options);
@@ -181,7 +181,7 @@ pub fn notices_a_module_loaded_later(binary: &Binary) {
         }
         assert!(
             began.elapsed() < Duration::from_secs(65),
-            "by scripts still, after a minute"
+            "still by scripts after a minute"
         );
         thread::sleep(Duration::from_secs(1));
     }

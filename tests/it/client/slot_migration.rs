@@ -16,7 +16,7 @@ use crate::support::wait::wait_until;
 
 const JOBS: usize = 2_000;
 
-/// A cluster, and the slot that moves in it.
+/// A cluster, and the slot that is migrated.
 struct Move {
     nodes: Vec<Server>,
     cons: Vec<Resp>,
@@ -63,7 +63,7 @@ impl Move {
     }
 }
 
-/// Key by key, as every cluster does it.
+/// Key by key with MIGRATE, which every server supports.
 pub fn key_by_key(binary: &Binary) {
     while_workers_claim(Move::new(binary), |cluster| {
         let Move { slot, from, to, .. } = *cluster;
@@ -72,23 +72,21 @@ pub fn key_by_key(binary: &Binary) {
         cons[to].must(&format!("CLUSTER SETSLOT {slot} IMPORTING {source}"));
         cons[from].must(&format!("CLUSTER SETSLOT {slot} MIGRATING {target}"));
         let port = cluster.nodes[to].port;
-        loop {
+        wait_until("every key has moved", || {
             let keys = cons[from].must(&format!("CLUSTER GETKEYSINSLOT {slot} 100"));
-            if keys.items().is_empty() {
-                break;
-            }
             for key in keys.items() {
                 let key = String::from_utf8_lossy(key.bytes().expect("a key")).into_owned();
                 cons[from].must(&format!("MIGRATE 127.0.0.1 {port} {key} 0 5000"));
             }
-        }
+            keys.items().is_empty()
+        });
         for node in [to, from, 3 - to - from] {
             cons[node].must(&format!("CLUSTER SETSLOT {slot} NODE {target}"));
         }
     });
 }
 
-/// In one piece, as Valkey 9 can.
+/// The whole slot at once, which Valkey 9 supports.
 pub fn atomic(binary: &Binary) {
     while_workers_claim(Move::new(binary), |cluster| {
         let Move { slot, from, to, .. } = *cluster;
@@ -105,8 +103,7 @@ pub fn atomic(binary: &Binary) {
     });
 }
 
-/// Jobs are claimed, waited for and requeued while the slot moves: each is done
-/// once.
+/// Workers claim, wait for and requeue jobs while the slot moves: each job is done once.
 fn while_workers_claim(mut cluster: Move, move_slot: impl FnOnce(&mut Move)) {
     let client = cluster.client();
     let mut con = client.get_connection().expect("a cluster");
@@ -128,9 +125,9 @@ fn while_workers_claim(mut cluster: Move, move_slot: impl FnOnce(&mut Move)) {
                 scope.spawn(move || work(client, number, moved))
             })
             .collect();
-        wait_until("they are at it", || cluster.left() < JOBS as i64);
+        wait_until("the workers have begun", || cluster.left() < JOBS as i64);
         assert!(cluster.left() > 0, "the queue is empty too soon");
-        // What arrives there is refused on a full one.
+        // A full server refuses the keys that arrive.
         let to = cluster.to;
         cluster.cons[to].must("CONFIG SET maxmemory 0");
         move_slot(&mut cluster);
@@ -147,7 +144,7 @@ fn while_workers_claim(mut cluster: Move, move_slot: impl FnOnce(&mut Move)) {
     assert!(owner.say("LLEN {m}q").error().is_none(), "it has moved");
 }
 
-/// The first claims, the second waits, the third requeues each job once.
+/// Works until the queue is empty: worker 1 waits for jobs, worker 2 requeues each once.
 fn work(client: &ClusterClient, number: usize, moved: &AtomicBool) -> Vec<String> {
     let wurk = Wurk::new();
     let mut con = client.get_connection().expect("a cluster");
@@ -166,9 +163,9 @@ fn work(client: &ClusterClient, number: usize, moved: &AtomicBool) -> Vec<String
         match claimed {
             Ok(Some(claimed)) => {
                 if number == 2 && seen.insert(claimed.job.clone()) {
-                    until_it_is_there(&mut con, |con| wurk.requeue(con, &claimed));
+                    until_moved(&mut con, |con| wurk.requeue(con, &claimed));
                 } else {
-                    until_it_is_there(&mut con, |con| wurk.acknowledge(con, &claimed));
+                    until_moved(&mut con, |con| wurk.acknowledge(con, &claimed));
                     done.push(String::from_utf8_lossy(&claimed.job).into_owned());
                 }
             }
@@ -181,14 +178,14 @@ fn work(client: &ClusterClient, number: usize, moved: &AtomicBool) -> Vec<String
     }
 }
 
-/// A call is refused, and tried again, while its keys are on their way.
-fn until_it_is_there(
+/// Repeats a call that is refused while its keys are being moved.
+fn until_moved(
     con: &mut ClusterConnection,
     mut call: impl FnMut(&mut ClusterConnection) -> RedisResult<bool>,
 ) {
     wait_until("the keys are in one place", || match call(con) {
         Ok(was_there) => {
-            assert!(was_there, "nobody else takes it");
+            assert!(was_there, "no other worker takes it");
             true
         }
         Err(_) => false,

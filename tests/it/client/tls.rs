@@ -8,7 +8,7 @@ use wurk_testkit::{Binary, server::free_port};
 use super::connections::{backends, block_on, with_timeout};
 use crate::support::caller::{HEARTBEAT, own_error, queues};
 
-/// Over TLS, with a certificate made for the test; on builds that speak it.
+/// With a certificate made for the test.
 pub fn blocking_and_asynchronous(binary: &Binary) {
     let _ = rustls::crypto::ring::default_provider().install_default();
     let made = rcgen::generate_simple_self_signed(["127.0.0.1".to_owned()]).expect("a certificate");
@@ -23,7 +23,7 @@ pub fn blocking_and_asynchronous(binary: &Binary) {
         file("key", made.signing_key.serialize_pem()),
     );
     for backend in backends(binary) {
-        // Beside the port that is found to be free, so is another.
+        // A port of its own for TLS.
         let port = free_port();
         let options = backend
             .options(binary)

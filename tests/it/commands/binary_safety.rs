@@ -68,7 +68,7 @@ pub fn accepts_any_byte_anywhere(binary: &Binary) {
                 }
                 con.must("FLUSHALL");
             }
-            // As a number, these are bytes that no number is made of.
+            // Bytes that are not a number.
             for ttl in [b"6\0".as_slice(), b"\xff", b"60\r\n", b" 60", b""] {
                 let keys = ["ps", "id", "q", "p"].map(str::as_bytes);
                 let reply = backend.call(&mut con, script("claim"), &keys, &[b"i", b"1", ttl]);
@@ -103,7 +103,7 @@ pub fn accepts_any_byte_anywhere(binary: &Binary) {
     }
 }
 
-/// A job that comes while a client waits for it.
+/// The job arrives while a client waits for it.
 fn wait_for(server: &Server, con: &mut Resp, keys: &[&[u8]; 4], bytes: &[u8]) {
     let mut waiting = server.connect();
     let call = [

@@ -13,7 +13,7 @@ type Row = (
     &'static [&'static str],
 );
 
-/// A key, and its rights as `COMMAND GETKEYSANDFLAGS` tells them.
+/// A key, and its flags in the reply to `COMMAND GETKEYSANDFLAGS`.
 type Key = (&'static str, &'static [&'static str]);
 
 const COMMANDS: &[Row] = &[
@@ -54,7 +54,7 @@ const COMMANDS: &[Row] = &[
     ),
 ];
 
-/// A call, and what it may do with each of its keys: the least that it needs.
+/// A call, and the least permissions that it needs for each of its keys.
 const KEYS: &[(&str, &[Key])] = &[
     (
         "wurk.claim ps id q p r s i 1.5 60",
@@ -164,7 +164,7 @@ fn expected_arguments(name: &str) -> &'static str {
     }
 }
 
-/// Arguments in one line: `name:type`, with a star where they repeat.
+/// The arguments in one line: `name:type`, with a star if they repeat.
 fn arguments(reply: &Reply) -> String {
     let arguments = reply.items().iter().map(|argument| {
         let argument = map(argument);
@@ -191,7 +191,7 @@ fn sorted(reply: &Reply) -> Vec<String> {
     texts
 }
 
-/// Which keys a call has, as the server tells a client.
+/// `COMMAND GETKEYS`, which cluster clients use for other commands.
 pub fn getkeys_finds_every_key(binary: &Binary) {
     let server = Options::new(binary).module().start();
     let mut con = server.connect();
@@ -203,12 +203,12 @@ pub fn getkeys_finds_every_key(binary: &Binary) {
         ("WURK.LOCK l 60", "l"),
         ("WURK.ZADD z 1 m", "z"),
     ] {
-        let told = con.must(&format!("COMMAND GETKEYS {call}"));
-        let told: Vec<_> = told
+        let found = con.must(&format!("COMMAND GETKEYS {call}"));
+        let found: Vec<_> = found
             .items()
             .iter()
             .map(|key| String::from_utf8_lossy(key.bytes().expect("a key")).into_owned())
             .collect();
-        assert_eq!(told.join(" "), keys, "{call}");
+        assert_eq!(found.join(" "), keys, "{call}");
     }
 }

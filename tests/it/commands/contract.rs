@@ -9,25 +9,32 @@ use crate::commands::contract_cases::{CASES, Case};
 use crate::support::backend::{BACKENDS, Backend, normalize, script};
 use crate::support::inspect::digest;
 
-/// Below maxmemory and at it, in RESP2 and RESP3, by the module and the script.
+/// Below and at maxmemory, in RESP2 and RESP3, by the module and by the script.
 pub fn is_kept_by_module_and_script(binary: &Binary) {
     for backend in BACKENDS {
         let server = backend.options(binary).start();
-        let mut asks = server.connect();
+        let mut inspector = server.connect();
         for (version, mut con) in [(2, server.connect()), (3, server.connect3())] {
             for full in [false, true] {
                 for case in CASES {
                     let what = format!("{backend:?}, RESP{version}, full: {full}: {}", case.shows);
-                    check(backend, &mut con, &mut asks, full, case, &what);
+                    check(backend, &mut con, &mut inspector, full, case, &what);
                     let nil = if version == 3 { "_" } else { "$-1" };
-                    expect_nil_as(nil, backend, &mut con, full, &what);
+                    assert_nil_is(nil, backend, &mut con, full, &what);
                 }
             }
         }
     }
 }
 
-fn check(backend: Backend, con: &mut Resp, asks: &mut Resp, full: bool, case: &Case, what: &str) {
+fn check(
+    backend: Backend,
+    con: &mut Resp,
+    inspector: &mut Resp,
+    full: bool,
+    case: &Case,
+    what: &str,
+) {
     con.must("FLUSHALL");
     for line in case.given {
         con.must(line);
@@ -49,7 +56,7 @@ fn check(backend: Backend, con: &mut Resp, asks: &mut Resp, full: bool, case: &C
         let expected = Reply::Error(case.reply.to_owned());
         assert_eq!(normalize(&reply), normalize(&expected), "{what}");
         if backend == Backend::Module {
-            assert_eq!(reply, expected, "{what}: to the letter");
+            assert_eq!(reply, expected, "{what}: the exact text");
         }
     } else {
         assert_eq!(reply.to_string(), case.reply, "{what}");
@@ -58,13 +65,13 @@ fn check(backend: Backend, con: &mut Resp, asks: &mut Resp, full: bool, case: &C
         assert_eq!(
             digest(con),
             before,
-            "{what}: a refused call has changed something"
+            "{what}: a refused call has changed data"
         );
     }
     con.must("CONFIG SET maxmemory 0");
     for (line, expected) in case.then {
-        let reply = asks.say(line);
-        // A second may end between the call and the question.
+        let reply = inspector.say(line);
+        // A second may pass between the call and this.
         let expected_less_one = expected
             .strip_prefix("(integer) ")
             .and_then(|n| n.parse::<i64>().ok());
@@ -74,12 +81,12 @@ fn check(backend: Backend, con: &mut Resp, asks: &mut Resp, full: bool, case: &C
             "{what}: {line} is {reply}, not {expected}"
         );
     }
-    // The stream is still in step.
+    // The next reply begins where the last one ended.
     assert_eq!(con.say("ECHO here").to_string(), r#""here""#, "{what}");
 }
 
-/// A nil of the right kind: RESP3 has its own.
-fn expect_nil_as(nil: &'static str, backend: Backend, con: &mut Resp, full: bool, what: &str) {
+/// The nil is that of the protocol: RESP3 has its own.
+fn assert_nil_is(nil: &'static str, backend: Backend, con: &mut Resp, full: bool, what: &str) {
     con.must("FLUSHALL");
     con.must("SET l x");
     if full {
@@ -96,7 +103,7 @@ fn expect_nil_as(nil: &'static str, backend: Backend, con: &mut Resp, full: bool
     con.must("CONFIG SET maxmemory 0");
 }
 
-/// A key that has expired and still lies there is no key.
+/// A key that has expired and is not deleted yet counts as absent.
 pub fn expired_keys_are_absent(binary: &Binary) {
     for backend in BACKENDS {
         let server = backend.options(binary).start();

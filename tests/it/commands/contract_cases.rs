@@ -1,17 +1,17 @@
 //! The contract as a table: a call, its reply, and the data before and after.
 
-/// A row of the contract.
+/// A case of the contract.
 pub struct Case {
     /// What it shows.
     pub shows: &'static str,
-    /// Commands that come before.
+    /// The commands before the call.
     pub given: &'static [&'static str],
     /// The call: its name, its keys, a bar, its other arguments.
     pub call: &'static str,
     /// The reply, as `Reply` prints it. An error that begins with `ERR`,
     /// `WRONGTYPE` and so on has changed nothing, unless `then` says otherwise.
     pub reply: &'static str,
-    /// What is asked afterwards, and the replies.
+    /// Commands after the call, and their replies.
     pub then: &'static [(&'static str, &'static str)],
 }
 
@@ -50,7 +50,7 @@ pub const CASES: &[Case] = &[
         &["RPUSH q a b c", "RPUSH q:p x"],
         "claim ps id q q:p | i 1.5 60", r#"[(integer) 1, "c"]"#,
         &[("LRANGE q 0 -1", r#"["a", "b"]"#), ("LRANGE q:p 0 -1", r#"["c", "x"]"#)]),
-    case("the first list that holds a job is taken, later ones are not looked at",
+    case("the first list that holds a job is taken, later lists are not read",
         &["RPUSH q2 b", "SET q3 no-list"],
         "claim ps id q1 p1 q2 p2 q3 p3 | i 1.5 60", r#"[(integer) 2, "b"]"#,
         &[("EXISTS q2", "(integer) 0"), ("LRANGE p2 0 -1", r#"["b"]"#)]),
@@ -76,12 +76,12 @@ pub const CASES: &[Case] = &[
         "claim ps id q q:p | i 1.5 60", "nil",
         &[("HGET id info", r#""i""#), ("HGET id beat", r#""1.5""#), ("HLEN id", "(integer) 2"),
           ("TTL id", "(integer) 60"), ("SMEMBERS ps", r#"["id"]"#)]),
-    case("a hash that stands keeps its info and all else, and its place is not made anew",
+    case("an existing hash keeps its info and all else, and the process is not added again",
         &["HSET id info old busy 3 beat 0.5"],
         "claim ps id q q:p | i 1.5 60", "nil",
         &[("HGET id info", r#""old""#), ("HGET id beat", r#""1.5""#), ("HGET id busy", r#""3""#),
           ("TTL id", "(integer) 60"), ("EXISTS ps", "(integer) 0")]),
-    case("the heartbeat is written where a job is found, too",
+    case("the heartbeat is also written if a job is found",
         &["RPUSH q a", "HSET id info old", "EXPIRE id 5"],
         "claim ps id q q:p | i 2.5 90", r#"[(integer) 1, "a"]"#,
         &[("HGET id beat", r#""2.5""#), ("TTL id", "(integer) 90")]),
@@ -108,13 +108,13 @@ pub const CASES: &[Case] = &[
     case("a ttl with a leading zero", &["RPUSH q a"], "claim ps id q q:p | i 1.5 060", NO_INTEGER, &[]),
     case("a ttl of minus zero", &["RPUSH q a"], "claim ps id q q:p | i 1.5 -0", NO_INTEGER, &[]),
     case("a ttl in hexadecimal", &["RPUSH q a"], "claim ps id q q:p | i 1.5 0x3c", NO_INTEGER, &[]),
-    case("the ttl is looked at before the types", &["SET id x"], "claim ps id q q:p | i 1.5 soon", NO_INTEGER, &[]),
+    case("the ttl is checked before the types", &["SET id x"], "claim ps id q q:p | i 1.5 soon", NO_INTEGER, &[]),
     case("processes is no set", &["SET ps x", "RPUSH q a"], "claim ps id q q:p | i 1.5 60", WRONG_TYPE, &[]),
-    case("processes is no set, also where the hash stands", &["ZADD ps 1 x", "HSET id a b", "RPUSH q a"], "claim ps id q q:p | i 1.5 60", WRONG_TYPE, &[]),
+    case("processes is no set, although the hash exists", &["ZADD ps 1 x", "HSET id a b", "RPUSH q a"], "claim ps id q q:p | i 1.5 60", WRONG_TYPE, &[]),
     case("identity is no hash", &["SADD id x", "RPUSH q a"], "claim ps id q q:p | i 1.5 60", WRONG_TYPE, &[]),
     case("one key cannot be the set and the hash", &["RPUSH q a"], "claim ps ps q q:p | i 1.5 60", WRONG_TYPE, &[]),
     // WURK.CLAIM: a wrong type on the way
-    case("a public list of another type: the heartbeat stands, no job has moved",
+    case("a public list of another type: the heartbeat has been written, no job has moved",
         &["SET q1 x", "RPUSH q2 a"],
         "claim ps id q1 p1 q2 p2 | i 1.5 60", WRONG_TYPE,
         &[("HGET id beat", r#""1.5""#), ("SMEMBERS ps", r#"["id"]"#), ("LRANGE q2 0 -1", r#"["a"]"#), ("GET q1", r#""x""#)]),
@@ -122,7 +122,7 @@ pub const CASES: &[Case] = &[
         &["RPUSH q a", "SET q:p x"],
         "claim ps id q q:p | i 1.5 60", WRONG_TYPE,
         &[("HGET id beat", r#""1.5""#), ("LRANGE q 0 -1", r#"["a"]"#), ("GET q:p", r#""x""#)]),
-    case("a private list of another type does not matter where there is no job",
+    case("a private list of another type does not matter without a job",
         &["SET p1 x", "RPUSH q2 a"],
         "claim ps id q1 p1 q2 p2 | i 1.5 60", r#"[(integer) 2, "a"]"#,
         &[("GET p1", r#""x""#)]),
@@ -130,11 +130,11 @@ pub const CASES: &[Case] = &[
         "claim ps id id q:p | i 1.5 60", WRONG_TYPE,
         &[("HGET id beat", r#""1.5""#)]),
     // WURK.REQUEUE
-    case("a job goes back to the end that is claimed next",
+    case("a job returns to the end that is claimed next",
         &["RPUSH q a b", "RPUSH q:p x j y"],
         "requeue q:p q | j", "(integer) 1",
         &[("LRANGE q 0 -1", r#"["a", "b", "j"]"#), ("LRANGE q:p 0 -1", r#"["x", "y"]"#)]),
-    case("of two that are equal, the first goes",
+    case("of two equal jobs the first one moves",
         &["RPUSH q:p j x j"],
         "requeue q:p q | j", "(integer) 1",
         &[("LRANGE q 0 -1", r#"["j"]"#), ("LRANGE q:p 0 -1", r#"["x", "j"]"#)]),
@@ -159,7 +159,7 @@ pub const CASES: &[Case] = &[
         &[("GET l", r#""1""#), ("TTL l", "(integer) 30")]),
     case("a held lock is not", &["SET l other PX 99000"], "lock l | 30000", "nil",
         &[("GET l", r#""other""#), ("TTL l", "(integer) 99")]),
-    case("whatever stands there holds it", &["RPUSH l a"], "lock l | 30000", "nil", &[("LLEN l", "(integer) 1")]),
+    case("a key of any type holds the lock", &["RPUSH l a"], "lock l | 30000", "nil", &[("LLEN l", "(integer) 1")]),
     case("a ttl of zero, of a lock", &[], "lock l | 0", LOCK_EXPIRE, &[]),
     case("a negative ttl, of a lock", &[], "lock l | -5", LOCK_EXPIRE, &[]),
     case("a bad ttl, of a held lock", &["SET l x"], "lock l | 0", LOCK_EXPIRE, &[]),
@@ -172,7 +172,7 @@ pub const CASES: &[Case] = &[
     case("a member is added", &["ZADD z 1 a"], "zadd z | 2.5 b", "(integer) 1", &[("ZSCORE z b", r#""2.5""#), ("ZCARD z", "(integer) 2")]),
     case("a score is updated", &["ZADD z 1 a"], "zadd z | 2 a", "(integer) 0", &[("ZSCORE z a", r#""2""#)]),
     case("the same score again", &["ZADD z 1 a"], "zadd z | 1 a", "(integer) 0", &[("ZSCORE z a", r#""1""#)]),
-    case("a score without end", &[], "zadd z | -inf a", "(integer) 1", &[("ZSCORE z a", r#""-inf""#)]),
+    case("an infinite score", &[], "zadd z | -inf a", "(integer) 1", &[("ZSCORE z a", r#""-inf""#)]),
     case("a score that is no number", &["ZADD z 1 a"], "zadd z | nan a", NO_FLOAT, &[]),
     case("a score that is a word", &["ZADD z 1 a"], "zadd z | late a", NO_FLOAT, &[]),
     case("a score that is one of ZADD's options", &["ZADD z 1 a"], "zadd z | NX a", "ERR syntax error", &[]),

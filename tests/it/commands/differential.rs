@@ -12,22 +12,22 @@ use crate::support::backend::{Backend, normalize, script};
 use crate::support::inspect::digest;
 use crate::support::random::seed;
 
-/// Calls on each server, where `WURK_STEPS` says nothing else.
+/// Calls to each server, unless `WURK_STEPS` is set.
 const STEPS: usize = 20_000;
 
-/// Steps between two looks at data and events.
-const LOOK: usize = 50;
+/// Steps between two comparisons of data and events.
+const COMPARE: usize = 50;
 
-/// Steps that a database lives.
-const AGE: usize = 2_000;
+/// Steps between two FLUSHALL.
+const FLUSH: usize = 2_000;
 
-/// How many jobs a node of a list holds, from one to all of them.
+/// Sizes of the nodes of a list, from one job to all of them.
 const LISTPACKS: [&str; 5] = ["-2", "-5", "1", "3", "128"];
 
-/// How far apart the two may be asked, in milliseconds.
+/// How far apart in time the two servers may be called, in milliseconds.
 const SLACK: i64 = 20_000;
 
-/// One of the two servers, and what it has shown.
+/// One of the two servers.
 struct Side {
     backend: Backend,
     server: Server,
@@ -58,7 +58,7 @@ impl Side {
     fn call(&mut self, step: &Step) -> Reply {
         match step {
             Step::Plain(command) => self.con.call(command),
-            // One that waits, but not for long, does what one does that does not.
+            // A call with a short wait has the effects of one without.
             Step::Call {
                 name: "bclaim",
                 keys,
@@ -77,7 +77,7 @@ impl Side {
         }
     }
 
-    /// All events since the last look.
+    /// All events since the last comparison.
     fn events(&mut self) -> Vec<String> {
         self.con.must("PUBLISH end here");
         let mut events = Vec::new();
@@ -102,7 +102,7 @@ pub fn module_and_script_agree(binary: &Binary) {
     let mut sides = sides.map(|backend| Side::start(binary, backend));
     let mut full = false;
     for step in 0..steps {
-        if step % AGE == 0 {
+        if step % FLUSH == 0 {
             let listpack = LISTPACKS[random.usize(..LISTPACKS.len())];
             for side in &mut sides {
                 side.con.must("FLUSHALL");
@@ -117,12 +117,12 @@ pub fn module_and_script_agree(binary: &Binary) {
                     .must(&format!("CONFIG SET maxmemory {}", usize::from(full)));
             }
         }
-        let mut lapse = None;
+        let mut expiry = None;
         let batch = match random.usize(..2_000) {
             0 => {
-                // Far enough away that both servers hear of it before.
+                // Far enough away that both servers get the command before.
                 let at = since_1970() + Duration::from_millis(1_500);
-                lapse = Some(at);
+                expiry = Some(at);
                 let at = at.as_millis().to_string().into_bytes();
                 vec![Step::Plain(vec![
                     b"PEXPIREAT".to_vec(),
@@ -134,21 +134,21 @@ pub fn module_and_script_agree(binary: &Binary) {
             _ => vec![any_step(&mut random)],
         };
         for one in &batch {
-            let [ours, theirs] = [0, 1].map(|side| deep(&sides[side].call(one)));
+            let [ours, theirs] = [0, 1].map(|side| normalize_all(&sides[side].call(one)));
             assert_eq!(ours, theirs, "WURK_SEED={seed}, step {step}: {one:?}");
         }
-        // A key that is to lapse does so on both servers between two steps.
-        match lapse.map(|lapse| lapse.checked_sub(since_1970())) {
+        // A key that expires does so on both servers between two steps.
+        match expiry.map(|expiry| expiry.checked_sub(since_1970())) {
             None => {}
             Some(Some(wait)) => thread::sleep(wait + Duration::from_millis(2)),
-            Some(None) => panic!("WURK_SEED={seed}: the machine stood still for too long"),
+            Some(None) => panic!("WURK_SEED={seed}: the machine was too slow"),
         }
-        if step % LOOK == LOOK - 1 {
+        if step % COMPARE == COMPARE - 1 {
             let [ours, theirs] = [0, 1].map(|side| sides[side].events());
             assert_eq!(ours, theirs, "WURK_SEED={seed}: events up to step {step}");
             let [ours, theirs] = [0, 1].map(|side| digest(&mut sides[side].con));
             assert_eq!(ours, theirs, "WURK_SEED={seed}: data at step {step}");
-            // Of an expiry the digest knows only that there is one.
+            // The digest contains only whether a key expires, not when.
             for key in KEYS {
                 let [ours, theirs] = [0, 1].map(|side| {
                     let left = sides[side].con.must(&format!("PTTL {key}"));
@@ -191,28 +191,28 @@ pub fn module_and_script_agree(binary: &Binary) {
     );
 }
 
-/// A reply without what may differ: also inside that to `EXEC`, errors as errors
-/// may, and one that has waited has the nil and the name of `BLMOVE`'s kind.
-fn deep(reply: &Reply) -> Reply {
+/// Removes what may differ between the two, also in the reply to `EXEC`: the name in an
+/// error, and which nil a call replies with that has waited.
+fn normalize_all(reply: &Reply) -> Reply {
     match normalize(reply) {
-        Reply::Array(items) => Reply::Array(items.iter().map(deep).collect()),
+        Reply::Array(items) => Reply::Array(items.iter().map(normalize_all).collect()),
         Reply::Nil(_) => Reply::Nil("nil"),
         Reply::Error(text) => Reply::Error(text.replace("'wurk.bclaim'", "'wurk.claim'")),
         reply => reply,
     }
 }
 
-/// Equal but for moments: they are as far apart as the two calls were.
+/// Whether two commands are equal except for times, which may differ by the slack.
 pub fn same_command(ours: &[Vec<u8>], theirs: &[Vec<u8>]) -> bool {
-    let moment = |bytes: &[u8]| -> Option<i64> {
+    let time = |bytes: &[u8]| -> Option<i64> {
         let text = std::str::from_utf8(bytes).ok()?;
         (text.len() >= 13).then(|| text.parse().ok())?
     };
     ours.len() == theirs.len()
         && ours.iter().zip(theirs).all(|(a, b)| {
             a == b
-                || moment(a)
-                    .zip(moment(b))
+                || time(a)
+                    .zip(time(b))
                     .is_some_and(|(a, b)| (a - b).abs() < SLACK)
         })
 }

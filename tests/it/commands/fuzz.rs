@@ -49,7 +49,7 @@ const WORDS: &[&[u8]] = &[
     b"ps",
 ];
 
-/// Time-outs that are over soon, or none.
+/// Timeouts that are short or invalid.
 const SHORT: &[&[u8]] = &[
     b"0.001", b"0.001", b"0.001", b"-1", b"nan", b"inf", b"1e400", b"", b"x", b"1\0", b"\xff",
 ];
@@ -74,7 +74,7 @@ pub fn no_input_stops_the_server(binary: &Binary) {
             b"Wurk.Zadd",
             b"WURK.BCLAIM",
         ][random.usize(..5)];
-        // Mostly as many as are right, sometimes none, sometimes hundreds.
+        // Mostly the right number, sometimes none, sometimes hundreds.
         let count = match random.usize(..20) {
             0 => random.usize(..300),
             1..4 => random.usize(..12),
@@ -91,7 +91,7 @@ pub fn no_input_stops_the_server(binary: &Binary) {
             _ => WORDS[random.usize(..WORDS.len())],
         }));
         if name == b"WURK.BCLAIM" {
-            command.push(SHORT[random.usize(..SHORT.len())]); // Nobody comes to end a wait.
+            command.push(SHORT[random.usize(..SHORT.len())]); // Nothing else ends a wait.
         }
         if queued == 0 && random.usize(..20) == 0 {
             con.call(&["MULTI"]);

@@ -10,7 +10,7 @@ use crate::support::backend::{BACKENDS, script};
 use crate::support::inspect::digest;
 use crate::support::programs::meddler;
 
-/// Everything that was notified of since the last call.
+/// All notifications since the last call.
 fn events(con: &mut Resp) -> Vec<String> {
     con.must("PING");
     let mut events = Vec::new();
@@ -23,8 +23,8 @@ fn events(con: &mut Resp) -> Vec<String> {
     }
 }
 
-/// `beat` has expired and is still there: data, events and counts are those of
-/// the script.
+/// The field `beat` has expired and is not deleted yet: data, notifications and counters
+/// are those of the script.
 pub fn notifies_of_an_expired_field(binary: &Binary) {
     let shown = BACKENDS.map(|backend| {
         let server = backend
@@ -33,12 +33,12 @@ pub fn notifies_of_an_expired_field(binary: &Binary) {
             .start();
         let mut con = server.connect();
         if con.say("COMMAND INFO hpexpire").items()[0].is_nil() {
-            return None; // Fields do not expire here.
+            return None; // Fields cannot expire on this server.
         }
         con.must("DEBUG SET-ACTIVE-EXPIRE 0");
         let mut listener = server.connect();
         let mut shown = Vec::new();
-        // One field of three, the only one, and one that has time left.
+        // One field of three, the only field, and a field that has not expired.
         for (fields, ttl) in [
             ("info i beat 1 busy 2", 1),
             ("beat 1", 1),
@@ -68,19 +68,19 @@ pub fn notifies_of_an_expired_field(binary: &Binary) {
             .filter(|line| line.starts_with("expired_"));
         Some((shown, expired.map(str::to_owned).collect::<Vec<_>>()))
     });
-    assert_eq!(shown[0], shown[1], "the module, and the script");
+    assert_eq!(shown[0], shown[1], "module and script");
     assert_eq!(
         shown[0].is_some(),
-        binary.version >= (7, 4, 0) && knows(binary)
+        binary.version >= (7, 4, 0) && fields_can_expire(binary)
     );
 }
 
-/// Redis from 7.4 on and Valkey from 9.0 on know expiring fields.
-fn knows(binary: &Binary) -> bool {
+/// Redis from 7.4 on and Valkey from 9.0 on have fields that expire.
+fn fields_can_expire(binary: &Binary) -> bool {
     !binary.name.starts_with("valkey-8") && !binary.name.starts_with("redict")
 }
 
-/// The hash becomes a string between two writes: refused as by the script, and
+/// The hash becomes a string between two writes: the call is refused as by the script, and
 /// the string gets no expiry.
 pub fn refuses_a_replaced_key(binary: &Binary) {
     let shown = BACKENDS.map(|backend| {
@@ -106,5 +106,5 @@ pub fn refuses_a_replaced_key(binary: &Binary) {
         );
         digest(&mut con)
     });
-    assert_eq!(shown[0], shown[1], "the module, and the script");
+    assert_eq!(shown[0], shown[1], "module and script");
 }

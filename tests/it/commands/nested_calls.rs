@@ -2,7 +2,7 @@
 
 use wurk_testkit::{Binary, Options, Resp};
 
-/// A call, and its reply where the job stands in `q`.
+/// A call, and its reply if the job is in `q`.
 const CALLS: [(&str, &str); 6] = [
     ("WURK.CLAIM ps id q p i 1.5 60", r#"[(integer) 1, "job"]"#),
     ("WURK.REQUEUE p q job", "(integer) 1"),
@@ -51,7 +51,7 @@ pub fn are_served_on_a_full_server(binary: &Binary) {
         .iter()
         .map(|(call, _)| con.say(call).to_string())
         .collect();
-    // Before 7.2 a full server queues nothing, whatever it is.
+    // Before 7.2 a full server queues no command at all.
     if binary.version < (7, 2, 0) {
         assert!(
             queued.iter().all(|reply| reply.starts_with("OOM ")),

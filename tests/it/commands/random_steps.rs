@@ -34,7 +34,7 @@ const TTLS: [&str; 12] = [
     "9223370000000000",
 ];
 
-/// Of a lock, in milliseconds: none runs out before the run does.
+/// The ttls of a lock, in milliseconds: none expires during the run.
 const LOCK_TTLS: [&str; 7] = [
     "600000",
     "900000",
@@ -66,7 +66,7 @@ pub fn any_step(random: &mut Rng) -> Step {
         return plain(random);
     }
     let mut call = call(random);
-    // Now and then with an argument too few or too many.
+    // Sometimes with one argument too few or too many.
     if random.usize(..30) == 0 {
         let Step::Call { keys, args, .. } = &mut call else {
             return call;
@@ -75,7 +75,7 @@ pub fn any_step(random: &mut Rng) -> Step {
             0 => drop(args.pop()),
             1 => args.push(pick(random, &JOBS)),
             _ => {
-                // Counted from the end, a key too few is an argument too few.
+                // A key too few is an argument too few, since these are counted from the end.
                 if keys.len() > 4 {
                     keys.pop();
                 }
@@ -168,8 +168,8 @@ fn call(random: &mut Rng) -> Step {
     }
 }
 
-/// Some steps in a transaction. None with a wrong number of arguments: the
-/// server knows that of a command before it queues it, of a script only after.
+/// Some steps in a transaction, all with the right number of arguments: the server checks
+/// that of a command when it queues it, and of a script only when it runs it.
 pub fn in_multi(random: &mut Rng) -> Vec<Step> {
     let one = |name: &str| Step::Plain(vec![name.as_bytes().to_vec()]);
     let mut steps = vec![one("MULTI")];

@@ -4,8 +4,8 @@ use wurk_testkit::Binary;
 
 use crate::support::backend::{BACKENDS, script};
 
-/// What comes before, the key that is watched, the call, and whether the call
-/// writes to that key.
+/// The commands before the call, the watched key, the call, and whether it writes that
+/// key.
 type Row = (&'static [&'static str], &'static str, &'static str, bool);
 
 const CLAIM: &str = "claim ps id q1 p1 q2 p2 q3 p3 | i 1.5 60";

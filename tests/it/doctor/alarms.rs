@@ -7,8 +7,8 @@ use wurk_testkit::{Binary, Options, Resp};
 const RULES: &str = include_str!("../../../packaging/prometheus-rules.yml");
 const SCRIPT: &str = include_str!("../../../packaging/redis_exporter.lua");
 
-/// What redis_exporter makes of a field of `INFO` (`exporter/exporter.go`, seen
-/// in its 1.45.0 and 1.88.0, the first also run on every server of the matrix).
+/// The metrics that redis_exporter makes of fields of `INFO` (`exporter/exporter.go`, read
+/// in 1.45.0 and 1.88.0; the first was also run on every server of the matrix).
 const METRICS: [(&str, &str); 9] = [
     ("redis_aof_enabled", "aof_enabled"),
     ("redis_aof_last_write_status", "aof_last_write_status"),
@@ -24,10 +24,10 @@ const METRICS: [(&str, &str); 9] = [
     ("redis_unexpected_error_replies", "unexpected_error_replies"),
 ];
 
-/// What `--script` makes of the script's pairs.
+/// The metric that `--script` makes of the pairs of the script.
 const BY_SCRIPT: &str = "redis_script_values";
 
-/// The rules' words that begin with `redis_`, and the values of a label.
+/// The words in the rules that begin with `redis_`.
 fn metrics() -> BTreeSet<&'static str> {
     let word = |c: char| !(c.is_ascii_alphanumeric() || c == '_');
     let words = RULES
@@ -37,6 +37,7 @@ fn metrics() -> BTreeSet<&'static str> {
     words.filter(|word| word.starts_with("redis_")).collect()
 }
 
+/// The values of a label in the rules.
 fn labels(name: &str) -> BTreeSet<&'static str> {
     let begin = format!("{{{name}");
     let after = RULES.split(&begin).skip(1);
@@ -53,7 +54,7 @@ fn info(con: &mut Resp) -> HashMap<String, String> {
         .collect()
 }
 
-/// The pairs of the script, called as redis_exporter calls it.
+/// Calls the script as redis_exporter does, and returns its pairs.
 fn by_script(con: &mut Resp) -> HashMap<String, String> {
     let reply = con.call(&["EVAL", SCRIPT, "0", "0"]);
     let texts: Vec<_> = reply
@@ -71,7 +72,7 @@ pub fn name_existing_metrics(binary: &Binary) {
     let known = METRICS.iter().map(|(metric, _)| *metric);
     assert_eq!(metrics(), known.chain([BY_SCRIPT]).collect());
 
-    let server = Options::new(binary).module_where_it_loads().start();
+    let server = Options::new(binary).module_if_supported().start();
     let mut con = server.connect();
     con.must("CONFIG SET min-replicas-to-write 1");
     con.say("SET a b");
@@ -93,7 +94,7 @@ pub fn name_existing_metrics(binary: &Binary) {
             let value = fields
                 .get(&name)
                 .unwrap_or_else(|| panic!("{metric}: no {name}"));
-            // What it can read: a number, how a save ended, or an error's count.
+            // The exporter can read a number, the result of a save, or a count.
             let read = value.strip_prefix("count=").unwrap_or(value);
             assert!(
                 read.parse::<f64>().is_ok() || read == "ok",
@@ -102,7 +103,7 @@ pub fn name_existing_metrics(binary: &Binary) {
         }
     }
 
-    // The module's numbers, on a server that is full.
+    // The counters of the module on a full server.
     let wanted = labels("key=");
     assert_eq!(wanted.len(), 2);
     if binary.loads_modules() {

@@ -16,7 +16,7 @@ pub fn diverges_when_full_unless_it_ignores_maxmemory(binary: &Binary) {
             .set("maxmemory-policy", &["noeviction"])
             .set("repl-diskless-sync-delay", &["0"])
     };
-    let primary = limit(Options::new(binary).module_where_it_loads()).start();
+    let primary = limit(Options::new(binary).module_if_supported()).start();
     let replica = limit(Options::new(binary))
         .set("replicaof", &["127.0.0.1", &primary.port.to_string()])
         .start();
@@ -26,7 +26,7 @@ pub fn diverges_when_full_unless_it_ignores_maxmemory(binary: &Binary) {
         [&primary, &replica].map(|server| format!("redis://127.0.0.1:{}/", server.port));
     here.must("RPUSH q a b c");
 
-    // Full, and as servers are set where nobody says otherwise: all arrives.
+    // By default a full replica applies everything.
     there.must("CONFIG SET maxmemory 1");
     here.must("LMOVE q p RIGHT LEFT");
     here.must("WAIT 1 20000");
@@ -40,13 +40,13 @@ pub fn diverges_when_full_unless_it_ignores_maxmemory(binary: &Binary) {
         ("fine: a primary, replicas: 1", 0)
     );
 
-    // It minds its own limit: told before it is full,
+    // With a limit of its own: reported before it is full,
     there.must("CONFIG SET maxmemory 100mb");
     there.must("CONFIG SET replica-ignore-maxmemory no");
     let found = "mend: a replica, replica-ignore-maxmemory no,";
     let (_, find) = diagnose(&at_replica, &[]);
     assert_eq!(find("replication"), format!("{found} not full yet"));
-    // and when it is: the move is dropped, and nobody is told.
+    // and when it is full: it drops the move silently.
     there.must("CONFIG SET maxmemory 1");
     let (_, find) = diagnose(&at_replica, &[]);
     assert_eq!(find("replication"), format!("{found} and full"));
@@ -72,7 +72,7 @@ pub fn diverges_when_full_unless_it_ignores_maxmemory(binary: &Binary) {
         find("divergence")
     );
 
-    // The primary sees how it is set itself.
+    // On the primary, its own setting is reported.
     here.must("CONFIG SET replica-ignore-maxmemory no");
     let (status, find) = diagnose(&at_primary, &[]);
     assert_eq!(
@@ -84,8 +84,8 @@ pub fn diverges_when_full_unless_it_ignores_maxmemory(binary: &Binary) {
     );
 }
 
-/// What waits for a replica that does not read is in use, but a server is not full
-/// of it.
+/// The output buffers of a replica that does not read are memory in use, but do not count
+/// towards maxmemory.
 pub fn output_buffers_do_not_fill_the_primary(binary: &Binary) {
     let primary = Options::new(binary)
         .port()

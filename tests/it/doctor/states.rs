@@ -17,7 +17,7 @@ fn url(server: &Server) -> String {
 /// With a limit, so that nothing but its state is found to be mended.
 fn queue(binary: &Binary) -> Options {
     Options::new(binary)
-        .module_where_it_loads()
+        .module_if_supported()
         .port()
         .set("maxmemory", &["200mb"])
         .set("maxmemory-policy", &["noeviction"])
@@ -42,7 +42,7 @@ fn is_well(server: &Server) {
 
 fn save_ends(con: &mut Resp, how: &str) {
     wait_until("the save ends so", || {
-        // Refused while another one runs.
+        // Refused while another save runs.
         con.say("BGSAVE");
         con.say("INFO persistence")
             .to_string()
@@ -97,7 +97,7 @@ pub fn after_a_failed_write(binary: &Binary) {
     assert_eq!(find("snapshots"), "fine: none has failed");
 }
 
-/// Without the replicas, the primary or the nodes that it needs.
+/// Without the replicas, the primary or the slots that it needs.
 pub fn without_replicas_primary_or_slots(binary: &Binary) {
     let server = queue(binary).start();
     let mut con = server.connect();
@@ -151,9 +151,9 @@ pub fn without_replicas_primary_or_slots(binary: &Binary) {
     drop(refuses(&node, "CLUSTERDOWN"));
 }
 
-/// While it serves nobody, or no writes.
+/// While the server serves no clients, or no writes.
 pub fn while_busy_paused_or_loading(binary: &Binary) {
-    // A script that runs and runs.
+    // A script that does not end.
     let server = queue(binary).start();
     let mut con = server.connect();
     con.must("CONFIG SET lua-time-limit 1");
@@ -178,7 +178,7 @@ pub fn while_busy_paused_or_loading(binary: &Binary) {
     let _ = script.join().expect("the script's end");
     is_well(&server);
 
-    // It has as many clients as it takes.
+    // The maximum number of clients is reached.
     con.must("CONFIG SET maxclients 1");
     let find = refuses(&server, "ERR");
     assert!(find("writes").ends_with("max number of clients reached"));
@@ -197,7 +197,7 @@ pub fn while_busy_paused_or_loading(binary: &Binary) {
     con.must("CLIENT UNPAUSE");
     is_well(&server);
 
-    // It reads its data, and looks at its clients after every 2 MB.
+    // It loads data, and serves its clients after every 2 MB.
     con.must("CONFIG SET rdbcompression no");
     con.must("DEBUG POPULATE 100 k 1048576");
     con.must("CONFIG SET key-load-delay 100000");

@@ -9,8 +9,8 @@ use wurk_testkit::{Binary, Options, server::free_port};
 
 use crate::doctor::findings::{ask, diagnose};
 
-/// The files `ca.pem`, and `server.pem` and `client.pem` with their keys, which it
-/// has signed; the server's is for 127.0.0.1 and no other name.
+/// Writes `ca.pem`, and `server.pem` and `client.pem` that it has signed, with their keys;
+/// the certificate of the server is for 127.0.0.1 only.
 fn certificates(folder: &Path) -> [String; 6] {
     let write = |name: &str, text: String| {
         let path = folder.join(name);
@@ -20,7 +20,7 @@ fn certificates(folder: &Path) -> [String; 6] {
     let key = || KeyPair::generate().expect("a key");
     let params = |name: &str| {
         let mut params = CertificateParams::new(vec![name.to_owned()]).expect("a name");
-        // OpenSSL takes a certificate for its own issuer's that bears the same name.
+        // OpenSSL takes a certificate with the name of its issuer for self-signed.
         params.distinguished_name.push(DnType::CommonName, name);
         params
     };
@@ -56,7 +56,7 @@ pub fn connects_over_tls(binary: &Binary) {
     let [ca, cert, key, client, client_key, empty] = &certificates(folder.path());
     let port = free_port();
     let server = Options::new(binary)
-        .module_where_it_loads()
+        .module_if_supported()
         .set("maxmemory", &["100mb"])
         .set("maxmemory-policy", &["noeviction"])
         .set("tls-port", &[&port.to_string()])
@@ -94,33 +94,33 @@ pub fn connects_over_tls(binary: &Binary) {
     };
     well(&url, &["--cacert", ca]);
     well(&url, &["--insecure"]);
-    // Nobody that the system trusts has signed it.
+    // The system trusts no issuer of it.
     unanswered(&url, &[], "UnknownIssuer");
     unanswered(&url, &["--cacert", client], "UnknownIssuer");
-    // It is another's.
+    // It is for another name.
     let other = format!("rediss://localhost:{port}/");
     unanswered(&other, &["--cacert", ca], "not valid for name");
     well(&other, &["--cacert", ca, "--insecure"]);
-    // No TLS where the server expects it.
+    // Without TLS, which the server expects.
     unanswered(
         &format!("redis://127.0.0.1:{port}/"),
         &["--timeout", "1"],
         "",
     );
 
-    // An older TLS, and a database of its own.
+    // An older TLS version, and another database.
     con.must("CONFIG SET tls-protocols TLSv1.2");
     well(&format!("{url}3"), &["--cacert", ca]);
     con.call(&["CONFIG", "SET", "tls-protocols", ""]);
 
-    // The server wants to know who asks.
+    // The server requires a client certificate.
     con.must("CONFIG SET tls-auth-clients yes");
     unanswered(&url, &["--cacert", ca], "CertificateRequired");
     let own = ["--cacert", ca, "--cert", client, "--key", client_key];
     well(&url, &own);
     well(&url, &[&own[2..], &["--insecure"]].concat());
 
-    // What cannot be meant.
+    // Options that contradict each other.
     let plain = "redis://127.0.0.1/";
     for (url, more, why) in [
         (

@@ -9,10 +9,10 @@ use wurk_testkit::{Binary, Options, Resp, jobs};
 
 use crate::support::inspect::members;
 
-/// How much a server may hold beyond what it needs for itself.
-const ROOM: i64 = 8 << 20;
+/// How many bytes of jobs the server may hold.
+const JOB_BYTES: i64 = 8 << 20;
 
-/// What plain commands a worker's life is made of.
+/// The plain commands of a worker, all of which a full server refuses.
 const PLAIN: [&str; 8] = [
     "LMOVE queue:0 private:0 RIGHT LEFT",
     "BLMOVE queue:0 private:0 RIGHT LEFT 1",
@@ -48,7 +48,7 @@ pub fn by_legacy_script(binary: &Binary) {
     );
 }
 
-/// What has become of the jobs.
+/// What happened to the jobs.
 #[derive(Default)]
 struct Ledger {
     pushed: HashSet<Vec<u8>>,
@@ -56,7 +56,7 @@ struct Ledger {
     requeued: HashMap<Vec<u8>, u32>,
 }
 
-fn drain(options: &Options, road: &str, not: &str) {
+fn drain(options: &Options, used: &str, unused: &str) {
     let server = options.start();
     let mut con = server.connect();
     let mut random = Rng::with_seed(7);
@@ -83,7 +83,7 @@ fn drain(options: &Options, road: &str, not: &str) {
     let oom = oom.expect_err("a full server refuses");
     assert!(is_oom(&oom), "{oom}");
     let heartbeat = Heartbeat::new(b"processes", b"host:1:f00").with_beat(b"1700000000.5");
-    // Some jobs stay in flight, as those of a process that has died.
+    // Some jobs stay in flight, as if their process had died.
     let in_flight = 10;
     let mut claims = 0;
     while let Some(Claimed { queue, job, .. }) = wurk
@@ -146,8 +146,8 @@ fn drain(options: &Options, road: &str, not: &str) {
     found.extend(flying);
     assert!(found == ledger.pushed, "the very jobs that were pushed");
     assert!(
-        con.info("memory", "used_memory") < began - ROOM / 2,
-        "memory is given back"
+        con.info("memory", "used_memory") < began - JOB_BYTES / 2,
+        "memory is freed"
     );
     con.must("CONFIG SET maxmemory 0");
     assert_eq!(
@@ -155,23 +155,26 @@ fn drain(options: &Options, road: &str, not: &str) {
         r#""1700000000.5""#
     );
     let stats = con.say("INFO commandstats").to_string();
-    assert!(stats.contains(road), "{road} is not the road taken");
-    assert!(!stats.contains(not), "{not} is no road here");
+    assert!(stats.contains(used), "{used} was not used");
+    assert!(!stats.contains(unused), "{unused} was used");
     ledger.pushed.clear();
 }
 
-/// Fills the server until it refuses.
+/// Pushes jobs until the server refuses them.
 fn fill(con: &mut Resp, random: &mut Rng, queues: &[Queue]) -> Ledger {
     let mut ledger = Ledger::default();
     con.must("CONFIG SET maxmemory-policy noeviction");
-    let limit = con.info("memory", "used_memory") + ROOM;
+    let limit = con.info("memory", "used_memory") + JOB_BYTES;
     con.must(&format!("CONFIG SET maxmemory {limit}"));
     let mut refused = 0;
     while refused < 3 {
         let queue = &queues[random.usize(..queues.len())].public;
         let job = jobs::job(random, &text(queue));
         match con.call(&[b"LPUSH".as_slice(), queue, &job]).error() {
-            None => assert!(ledger.pushed.insert(job), "a unique job"),
+            None => {
+                assert!(ledger.pushed.insert(job), "a unique job");
+                assert!(ledger.pushed.len() < 1_000_000, "the server is never full");
+            }
             Some(error) => {
                 assert!(error.starts_with("OOM "), "{error}");
                 refused += 1;
@@ -183,9 +186,9 @@ fn fill(con: &mut Resp, random: &mut Rng, queues: &[Queue]) -> Ledger {
         "only {} jobs fit",
         ledger.pushed.len()
     );
-    // A few bytes may be free still; now none are.
+    // A few bytes may still be free; this takes them.
     let used = con.info("memory", "used_memory");
-    con.must(&format!("CONFIG SET maxmemory {}", used - ROOM / 2));
+    con.must(&format!("CONFIG SET maxmemory {}", used - JOB_BYTES / 2));
     ledger
 }
 

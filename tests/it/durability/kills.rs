@@ -19,7 +19,7 @@ const JOBS: usize = 3_000;
 
 const WORKERS: usize = 3;
 
-/// A job of this number.
+/// The job with this number.
 pub fn job(number: usize) -> Vec<u8> {
     format!("job-{number}").into_bytes()
 }
@@ -28,17 +28,17 @@ pub fn queues(worker: usize) -> [Queue; 2] {
     ["q1", "q2"].map(|queue| Queue::new(queue, format!("{queue}:{worker}")))
 }
 
-/// What the workers know of the jobs.
+/// What the workers know about the jobs.
 #[derive(Default)]
 struct Ledger {
-    /// Acknowledged, and told so.
+    /// Acknowledged, with a reply.
     done: HashSet<Vec<u8>>,
-    /// Being acknowledged: where the reply is lost, it may have been.
+    /// Sent to be acknowledged: if the reply is lost, it may have been.
     tried: HashSet<Vec<u8>>,
 }
 
-/// Claims, and then finishes, gives back or puts aside, until the server dies.
-/// A job that this has said is done was acknowledged by the server.
+/// Claims jobs, and acknowledges them, requeues them or adds them to `retry`, until the
+/// server dies. The server has acknowledged every job in `done`.
 fn work(
     con: &mut Connection,
     wurk: &Wurk,
@@ -52,7 +52,7 @@ fn work(
         let Some(claimed) = wurk.claim(con, &heartbeat, &queues)? else {
             return Ok(());
         };
-        let gone = "nobody else takes it";
+        let gone = "no other process takes it";
         match random.u8(..6) {
             0 => {
                 let back = wurk.requeue(con, &claimed)?;
@@ -74,8 +74,8 @@ fn work(
     }
 }
 
-/// Fifty kills in a row over one folder, at maxmemory, every other start without
-/// the module: an acknowledged job is gone, every other is in one place.
+/// A full server is killed fifty times, and every other start is without the module: an
+/// acknowledged job is gone, and each other job is in one place.
 pub fn fifty_kills_lose_no_job(binary: &Binary) {
     let options = Options::new(binary)
         .set("appendonly", &["yes"])
@@ -98,13 +98,13 @@ pub fn fifty_kills_lose_no_job(binary: &Binary) {
             for worker in 0..WORKERS {
                 let (client, wurk, ledger) = (&client, &wurk, &ledger);
                 scope.spawn(move || {
-                    // Ends with the server; what it was told by then counts.
+                    // Ends with the server; the replies that have arrived count.
                     let _ = client
                         .get_connection()
                         .and_then(|mut con| work(&mut con, wurk, worker, ledger));
                 });
             }
-            // At a random moment, behind some jobs that were done.
+            // At a random moment, after some jobs were done.
             let done = || ledger.lock().expect("a ledger").done.len();
             let some = done() + fastrand::usize(1..15);
             wait_until("some jobs are done", || done() >= some);
@@ -117,17 +117,17 @@ pub fn fifty_kills_lose_no_job(binary: &Binary) {
             options.clone().module().start_over(stopped)
         };
         let mut con = server.connect();
-        let mut standing = members(&mut con, "ZRANGE retry 0 -1");
+        let mut remaining = members(&mut con, "ZRANGE retry 0 -1");
         for public in ["q1", "q2"] {
-            standing.extend(members(&mut con, &format!("LRANGE {public} 0 -1")));
+            remaining.extend(members(&mut con, &format!("LRANGE {public} 0 -1")));
             for worker in 0..WORKERS {
                 let private = format!("{public}:{worker}");
-                let flying = members(&mut con, &format!("LRANGE {private} 0 -1"));
-                // A job that was put aside and not yet acknowledged stands in
-                // both places for that moment; its reaper makes it one.
-                for job in flying {
+                let in_flight = members(&mut con, &format!("LRANGE {private} 0 -1"));
+                // A job that was added to `retry` and not yet acknowledged is in both
+                // places; the reaper leaves it in one.
+                for job in in_flight {
                     if con.call(&[b"ZSCORE".as_slice(), b"retry", &job]).is_nil() {
-                        standing.push(job.clone());
+                        remaining.push(job.clone());
                     }
                     con.call(&[b"LREM".as_slice(), private.as_bytes(), b"1", &job]);
                     if con.call(&[b"ZSCORE".as_slice(), b"retry", &job]).is_nil() {
@@ -137,14 +137,14 @@ pub fn fifty_kills_lose_no_job(binary: &Binary) {
             }
         }
         let Ledger { done, tried } = &mut *ledger.lock().expect("a ledger");
-        let places: HashSet<_> = standing.iter().cloned().collect();
+        let places: HashSet<_> = remaining.iter().cloned().collect();
         assert_eq!(
             places.len(),
-            standing.len(),
+            remaining.len(),
             "kill {kill}: a job in two places"
         );
-        // A reply is lost at most once for each worker and kill: that job was
-        // acknowledged, or stands where it stood.
+        // Each kill loses at most one reply per worker: that job was acknowledged, or
+        // is still in its list.
         assert!(tried.len() <= WORKERS, "kill {kill}: {tried:?}");
         done.extend(tried.drain().filter(|job| !places.contains(job)));
         let known = |job: &Vec<u8>| places.contains(job) || done.contains(job);

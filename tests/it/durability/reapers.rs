@@ -12,9 +12,9 @@ use crate::support::inspect::members;
 
 const JOBS: usize = 3_000;
 
-/// Two reapers over the same lists at once: every job is given back once.
+/// Each job of a dead process is requeued once.
 pub fn two_requeue_each_job_once(binary: &Binary) {
-    let server = Options::new(binary).module_where_it_loads().start();
+    let server = Options::new(binary).module_if_supported().start();
     let mut con = server.connect();
     for number in 0..JOBS {
         con.call(&[b"LPUSH".as_slice(), b"q1:dead", &job(number)]);
@@ -45,7 +45,7 @@ pub fn two_requeue_each_job_once(binary: &Binary) {
             .map(|reaper| reaper.join().expect("a reaper"))
             .sum()
     });
-    assert_eq!(back, JOBS, "each was given back by one of them");
+    assert_eq!(back, JOBS, "each was requeued by one of them");
     let jobs: HashSet<_> = members(&mut con, "LRANGE q1 0 -1").into_iter().collect();
     assert_eq!(
         (jobs.len(), con.say("LLEN q1").integer()),

@@ -12,8 +12,8 @@ use crate::support::caller::{HEARTBEAT, queues};
 use crate::support::inspect::digest;
 use crate::support::wait::{in_step, wait_until};
 
-/// Before 7.0 nothing but the script itself finds out that the server may not be
-/// written to: also where it would have nothing to write.
+/// Before 7.0 only the script itself finds out that the server takes no writes, even if
+/// it would have nothing to write.
 pub fn by_legacy_script(binary: &Binary) {
     let primary = Options::new(binary)
         .port()
@@ -47,18 +47,15 @@ fn refused_by_script(server: &Server, code: &str) {
         .expect("a connection");
     let wurk = Wurk::new();
     let errors = [
-        wurk.requeue(
-            &mut con,
-            &Claimed::new(&Queue::new(b"q", b"p"), b"never there"),
-        )
-        .map(|_| ()),
+        wurk.requeue(&mut con, &Claimed::new(&Queue::new(b"q", b"p"), b"gone"))
+            .map(|_| ()),
         wurk.try_lock(&mut con, b"l", Duration::from_secs(60))
             .map(|_| ()),
         wurk.zadd(&mut con, b"z", 1.0, b"m").map(|_| ()),
         wurk.claim(&mut con, &HEARTBEAT, &queues()).map(|_| ()),
     ];
     for error in errors {
-        let error = error.expect_err("it may not be written to").to_string();
+        let error = error.expect_err("it takes no writes").to_string();
         assert!(error.contains(code), "{code}: {error}");
     }
 }
@@ -89,7 +86,7 @@ fn refused_with(con: &mut Resp, code: &str) {
     assert_eq!(digest(con), before, "{code}: nothing has changed");
 }
 
-/// The server's own answers, and nothing written.
+/// The server replies with its own error, and nothing is written.
 pub fn by_module_and_script(binary: &Binary) {
     let primary = Options::new(binary)
         .module()
@@ -109,12 +106,12 @@ pub fn by_module_and_script(binary: &Binary) {
     in_step(&mut there);
     refused_with(&mut there, "READONLY ");
 
-    // A save that fails: the file cannot be made where a folder has its name.
+    // The save fails, since a folder has the name of its file.
     con.must("CONFIG SET stop-writes-on-bgsave-error yes");
     con.call(&["CONFIG", "SET", "save", "3600 1"]);
     fs::create_dir_all(primary.folder().join("taken.rdb/x")).expect("a folder");
     wait_until("the save has failed", || {
-        // Refused while another one runs.
+        // Refused while another save runs.
         con.say("BGSAVE");
         con.say("INFO persistence")
             .to_string()
@@ -122,7 +119,7 @@ pub fn by_module_and_script(binary: &Binary) {
     });
     refused_with(&mut con, "MISCONF ");
     fs::remove_dir_all(primary.folder().join("taken.rdb")).expect("a folder");
-    wait_until("the save has not failed", || {
+    wait_until("a save has succeeded", || {
         con.say("BGSAVE");
         con.say("INFO persistence")
             .to_string()

@@ -5,7 +5,7 @@ use wurk_testkit::{Binary, Options, Resp, Server};
 use crate::support::inspect::digest;
 use crate::support::wait::{in_step, wait_until};
 
-/// One of every call, each writing something.
+/// One call of each command, each of which writes something.
 pub const CALLS: [&str; 5] = [
     "WURK.CLAIM ps id none none:p q q:p info 1.5 600",
     "WURK.BCLAIM ps id none none:p q q:p info 1.5 600 1",
@@ -21,8 +21,8 @@ pub fn replica_of(binary: &Binary, primary: &Server) -> Options {
         .set("replicaof", &["127.0.0.1", &primary.port.to_string()])
 }
 
-/// A chain, the module only at its head; the middle is cut off and comes back,
-/// first by what it missed, then by the whole.
+/// Only the head of the chain loads the module. The middle is disconnected twice, and
+/// resynchronizes partially and then fully.
 pub fn chained_replicas_hold_the_same_data(binary: &Binary) {
     let head = Options::new(binary)
         .module()
@@ -53,7 +53,7 @@ pub fn chained_replicas_hold_the_same_data(binary: &Binary) {
         let before = a.info("stats", "sync_full");
         let partly = a.info("stats", "sync_partial_ok");
         if whole {
-            // Another history, and before the cut: a replica is back at once.
+            // Changed before the disconnection: a replica reconnects at once.
             a.must("DEBUG CHANGE-REPL-ID");
         }
         a.must("CLIENT KILL TYPE replica");
@@ -61,18 +61,18 @@ pub fn chained_replicas_hold_the_same_data(binary: &Binary) {
         agree(&mut a, "the chain agrees again");
         let full = a.info("stats", "sync_full") - before;
         if whole {
-            assert!(full > 0, "by the whole");
+            assert!(full > 0, "not a full resynchronization");
         } else {
             assert!(
                 full == 0 && a.info("stats", "sync_partial_ok") > partly,
-                "by what it missed"
+                "not a partial resynchronization"
             );
         }
     }
 }
 
-/// A replica with the module takes its primary's data straight from the
-/// connection, while it serves its own.
+/// A replica with the module loads its primary's data directly from the connection,
+/// while it serves its own.
 pub fn a_replica_loads_by_swapdb(binary: &Binary) {
     let primary = Options::new(binary)
         .port()

@@ -16,7 +16,7 @@ use crate::support::wait::{in_step, wait_until};
 
 const JOBS: usize = 2_000;
 
-/// Where the workers go, and what they have done.
+/// The server that the workers use, and what they have done.
 struct Work {
     port: AtomicU16,
     done: AtomicUsize,
@@ -26,7 +26,7 @@ struct Work {
 pub fn by_failover_to_a_newer_replica(binary: &Binary) {
     let folder = TempDir::with_prefix("wurk-").expect("a folder");
     let newer = folder.path().join("wurk.so");
-    fs::copy(binary::module(), &newer).expect("the module once more");
+    fs::copy(binary::module(), &newer).expect("a copy of the module");
     let newer = Options::new(binary)
         .port()
         .set("loadmodule", &[&newer.to_string_lossy()])
@@ -61,19 +61,23 @@ pub fn by_failover_to_a_newer_replica(binary: &Binary) {
     let mut done: Vec<_> = thread::scope(|scope| {
         let workers = [0, 1, 2].map(|number| {
             let work = &work;
-            scope.spawn(move || work.until_it_is_over(number))
+            scope.spawn(move || work.until_over(number))
         });
         let over = Over(&work.over);
-        wait_until("they are at it", || work.done.load(Relaxed) > JOBS / 8);
+        wait_until("the workers have begun", || {
+            work.done.load(Relaxed) > JOBS / 8
+        });
         wait_until("the replica has taken over", || {
-            // Refused while it is on its way; one that was given up is asked again.
+            // Refused while a failover runs; one that was aborted is started again.
             here.say(&format!("FAILOVER TO 127.0.0.1 {}", replica.port));
             there.say("ROLE").to_string().starts_with(r#"["master""#)
         });
         let before = work.done.load(Relaxed);
         assert!(before < JOBS, "the queue is empty too soon");
         work.port.store(replica.port, Relaxed);
-        wait_until("they go on", || work.done.load(Relaxed) == JOBS);
+        wait_until("the workers have finished", || {
+            work.done.load(Relaxed) == JOBS
+        });
         drop(over);
         let done = workers.map(|worker| worker.join().expect("a worker"));
         done.into_iter().flatten().collect()
@@ -82,9 +86,9 @@ pub fn by_failover_to_a_newer_replica(binary: &Binary) {
     let mut expected: Vec<_> = (0..JOBS).map(|number| format!("job-{number}")).collect();
     expected.sort();
     assert_eq!(done, expected, "every job, once");
-    assert!(calls(&mut there, "wurk.bclaim") > 0, "by the newer one");
+    assert!(calls(&mut there, "wurk.bclaim") > 0, "by the new module");
 
-    // The one that was the primary is started again with it, over its data.
+    // The old primary is started again with the new module and its data.
     let stopped = primary.stop();
     let again = replica_of(replica.port).start_over(stopped);
     let mut again = again.connect();
@@ -93,7 +97,7 @@ pub fn by_failover_to_a_newer_replica(binary: &Binary) {
     wait_until("both hold the same", || digest(&mut again) == expected);
 }
 
-/// Ends the work at the end of its scope, also where a test has failed.
+/// Ends the work when it is dropped, also if the test fails.
 struct Over<'w>(&'w AtomicBool);
 
 impl Drop for Over<'_> {
@@ -103,7 +107,7 @@ impl Drop for Over<'_> {
 }
 
 impl Work {
-    fn until_it_is_over(&self, number: usize) -> Vec<String> {
+    fn until_over(&self, number: usize) -> Vec<String> {
         let wurk = Wurk::new();
         let identity = format!("id{number}");
         let heartbeat = heartbeat(b"ps", identity.as_bytes());
@@ -112,14 +116,14 @@ impl Work {
         let deadline = Instant::now() + Duration::from_secs(60);
         while !self.over.load(Relaxed) {
             assert!(Instant::now() < deadline, "{} done", done.len());
-            // Until the server turns it away: it is a replica now.
-            let _ = self.at_one_server(&wurk, &heartbeat, &queues, &mut done);
+            // Ends when the server refuses: it is a replica now.
+            let _ = self.on_one_server(&wurk, &heartbeat, &queues, &mut done);
             thread::sleep(Duration::from_millis(5));
         }
         done
     }
 
-    fn at_one_server(
+    fn on_one_server(
         &self,
         wurk: &Wurk,
         heartbeat: &Heartbeat,
@@ -128,7 +132,7 @@ impl Work {
     ) -> RedisResult<()> {
         let url = format!("redis://127.0.0.1:{}/", self.port.load(Relaxed));
         let mut con = Client::open(url)?.get_connection()?;
-        // What was claimed before the failover stands in the private list.
+        // Jobs that were claimed before the failover are in the private list.
         for queue in queues {
             let left: Vec<Vec<u8>> = redis::cmd("LRANGE")
                 .arg(&queue.private)

@@ -7,14 +7,16 @@ use std::time::Duration;
 use tempfile::TempDir;
 use wurk_testkit::{Binary, Options, Resp};
 
-use crate::support::example_worker::{JOBS, Worker, done, full_server, held, in_flight, standing};
+use crate::support::example_worker::{
+    JOBS, Worker, done, full_server, held, in_flight, jobs_by_jid,
+};
 use crate::support::wait::wait_until;
 
 pub fn killed_loses_no_job(binary: &Binary) {
     let (server, mut con, pushed) = full_server(binary);
     let folder = TempDir::new().expect("a folder");
     let file = folder.path().join("done");
-    // Killed with SIGKILL three times, with jobs in flight.
+    // It is killed with SIGKILL three times, with jobs in flight.
     for part in 1..=3 {
         let mut worker = Worker::start(&server, &file, &["--work", "1", "--fail-one-in", "20"]);
         wait_until("a part of the jobs is done", || {
@@ -22,24 +24,30 @@ pub fn killed_loses_no_job(binary: &Binary) {
         });
         worker.0.kill().expect("a kill");
         worker.0.wait().expect("an end");
-        let found: HashSet<_> = standing(&mut con).into_iter().chain(done(&file)).collect();
+        let found: HashSet<_> = jobs_by_jid(&mut con)
+            .into_iter()
+            .chain(done(&file))
+            .collect();
         assert_eq!(
             found, pushed,
-            "after kill {part} every job is done or stands somewhere"
+            "after kill {part} every job is done or in a key"
         );
     }
-    // The last one finishes, the jobs of the dead among the rest.
+    // The last worker also finishes the jobs of the killed ones.
     let mut worker = Worker::start(&server, &file, &[]);
-    wait_until("all is done but what waits for a retry", || {
-        let standing = standing(&mut con);
+    wait_until("all jobs are done or wait for a retry", || {
+        let remaining = jobs_by_jid(&mut con);
         let retry = con.say("ZCARD retry").integer().unwrap_or(0);
-        standing.len() as i64 == retry
+        remaining.len() as i64 == retry
     });
     worker.terminate();
-    let found: HashSet<_> = standing(&mut con).into_iter().chain(done(&file)).collect();
+    let found: HashSet<_> = jobs_by_jid(&mut con)
+        .into_iter()
+        .chain(done(&file))
+        .collect();
     assert_eq!(found, pushed);
-    // At least once, and not much more: a job in each thread at each kill.
-    let twice = done(&file).len() + standing(&mut con).len() - pushed.len();
+    // At least once: each kill repeats at most one job per thread.
+    let twice = done(&file).len() + jobs_by_jid(&mut con).len() - pushed.len();
     assert!(twice <= 3 * 4, "{twice} jobs twice");
     assert!(
         con.say("ZCARD retry").integer() > Some(0),
@@ -53,55 +61,63 @@ pub fn stopped_requeues_its_jobs(binary: &Binary) {
     let file = folder.path().join("done");
     let mut worker = Worker::start(&server, &file, &["--work", "60000"]);
     wait_until("each thread has a job", || in_flight(&mut con) == 4);
-    // A live worker is not reaped, however long its jobs take.
+    // The jobs of a live worker are not requeued, however long they take.
     let mut other = Worker::start(&server, &file, &["--work", "60000", "--threads", "1"]);
     let both_are_known = |con: &mut Resp| con.say("SCARD processes").integer() == Some(2);
     wait_until("both are known", || both_are_known(&mut con));
     wait_until("each thread of both has a job", || in_flight(&mut con) == 5);
     let before = held(&mut con);
     thread::sleep(Duration::from_millis(6_500));
-    assert!(both_are_known(&mut con), "to be alive");
+    assert!(both_are_known(&mut con), "both are known to be alive");
     assert_eq!(held(&mut con), before);
     assert!(done(&file).is_empty());
-    let standing_now = standing(&mut con).len();
-    assert_eq!(standing_now, JOBS);
+    let remaining_now = jobs_by_jid(&mut con).len();
+    assert_eq!(remaining_now, JOBS);
     worker.terminate();
     other.terminate();
-    assert_eq!(in_flight(&mut con), 0, "given back");
+    assert_eq!(in_flight(&mut con), 0, "requeued");
     assert_eq!(
-        standing(&mut con).into_iter().collect::<HashSet<_>>(),
+        jobs_by_jid(&mut con).into_iter().collect::<HashSet<_>>(),
         pushed
     );
-    assert_eq!(con.say("EXISTS processes").integer(), Some(0), "and gone");
+    assert_eq!(
+        con.say("EXISTS processes").integer(),
+        Some(0),
+        "and the process is gone"
+    );
 }
 
-/// Where nothing can be given back as it ends, the next one finds it.
+/// If a worker cannot requeue its jobs when it stops, the next one does.
 pub fn stopped_without_permission_leaves_its_jobs_to_the_reaper(binary: &Binary) {
     let (server, mut con, pushed) = full_server(binary);
     let folder = TempDir::new().expect("a folder");
     let file = folder.path().join("done");
     let mut worker = Worker::start(&server, &file, &["--work", "60000"]);
     wait_until("each thread has a job", || in_flight(&mut con) == 4);
-    let rights = if binary.loads_modules() {
+    let permission = if binary.loads_modules() {
         "wurk.requeue"
     } else {
         "eval"
     };
-    con.must(&format!("ACL SETUSER default -{rights}"));
+    con.must(&format!("ACL SETUSER default -{permission}"));
     worker.terminate();
-    assert_eq!(in_flight(&mut con), 4, "not given back");
-    con.must(&format!("ACL SETUSER default +{rights}"));
+    assert_eq!(in_flight(&mut con), 4, "not requeued");
+    con.must(&format!("ACL SETUSER default +{permission}"));
     let mut worker = Worker::start(&server, &file, &[]);
     wait_until("all is done", || done(&file).len() >= JOBS);
     worker.terminate();
     assert_eq!(done(&file).into_iter().collect::<HashSet<_>>(), pushed);
-    assert_eq!(con.say("EXISTS processes").integer(), Some(0), "and gone");
+    assert_eq!(
+        con.say("EXISTS processes").integer(),
+        Some(0),
+        "and the process is gone"
+    );
 }
 
-/// What is no job of its kind is kept as it is, and one whose queue is not said
-/// is tried again where it came from.
+/// A job that is not JSON is kept as it is, and a job without a queue is retried in the
+/// queue that it came from.
 pub fn keeps_unreadable_jobs(binary: &Binary) {
-    let server = Options::new(binary).module_where_it_loads().start();
+    let server = Options::new(binary).module_if_supported().start();
     let mut con = server.connect();
     con.call(&[
         "RPUSH",
@@ -113,7 +129,7 @@ pub fn keeps_unreadable_jobs(binary: &Binary) {
     let folder = TempDir::new().expect("a folder");
     let file = folder.path().join("done");
     let mut worker = Worker::start(&server, &file, &["--fail-one-in", "1"]);
-    wait_until("it has been tried again", || {
+    wait_until("it has been retried", || {
         let retry = con.say("ZRANGE retry 0 -1").to_string();
         retry.contains(r#"\"retry_count\":2"#)
     });

@@ -16,14 +16,14 @@ use crate::support::lossy_proxy::read_command;
 
 const LANGUAGES: &str = include_str!("../../../docs/languages.md");
 
-/// A row of the table: an error, and where it leads.
+/// A row of the table: an error, and the step that it leads to.
 struct Row {
-    says: String,
+    replies: String,
     of_script: bool,
-    leads_to: &'static str,
+    next_step: &'static str,
 }
 
-/// The rows under a heading: who, what is said, where it leads, how it is known.
+/// The rows under a heading: the server, its error, the next step, the source.
 fn rows_of(heading: &str, of_script: bool) -> Vec<Row> {
     let (_, section) = LANGUAGES.split_once(heading).expect("a heading");
     let table = section
@@ -32,40 +32,40 @@ fn rows_of(heading: &str, of_script: bool) -> Vec<Row> {
     let rows = table.skip(1).take_while(|line| line.starts_with('|'));
     let rows = rows.filter_map(|line| {
         let cells: Vec<_> = line.trim_matches('|').split(" | ").map(str::trim).collect();
-        // What is said stands in code; whatever else happens has no text to read.
-        let says = cells[1].strip_prefix('`')?.trim_matches('`').trim();
+        // Error texts are in code; a row without one has no text to send.
+        let replies = cells[1].strip_prefix('`')?.trim_matches('`').trim();
         Some(Row {
-            says: says.to_owned(),
+            replies: replies.to_owned(),
             of_script,
-            leads_to: cells[2],
+            next_step: cells[2],
         })
     });
     rows.collect()
 }
 
-/// A full server that knows neither the module's command nor, perhaps, scripts.
-struct Fake {
+/// A fake server that is full, without the module, and perhaps without scripts.
+struct FakeServer {
     port: u16,
-    /// What it says to the module's command, and to the first `EVAL`, which it may
-    /// also answer with a nil.
-    says: Arc<Mutex<[String; 2]>>,
+    /// Its replies to the module's command and to the first `EVAL`; the second may be
+    /// empty, for a nil.
+    replies: Arc<Mutex<[String; 2]>>,
     scripts: Arc<AtomicUsize>,
 }
 
-impl Fake {
+impl FakeServer {
     fn start() -> Self {
         let listener = TcpListener::bind(("127.0.0.1", 0)).expect("a port");
         let port = listener.local_addr().expect("its number").port();
-        let (says, scripts) = (Arc::default(), Arc::default());
+        let (replies, scripts) = (Arc::default(), Arc::default());
         let fake = Self {
             port,
-            says: Arc::clone(&says),
+            replies: Arc::clone(&replies),
             scripts: Arc::clone(&scripts),
         };
         thread::spawn(move || {
             for stream in listener.incoming().flatten() {
-                let (says, scripts) = (Arc::clone(&says), Arc::clone(&scripts));
-                thread::spawn(move || answer(&stream, &says, &scripts));
+                let (replies, scripts) = (Arc::clone(&replies), Arc::clone(&scripts));
+                thread::spawn(move || answer(&stream, &replies, &scripts));
             }
         });
         fake
@@ -75,20 +75,20 @@ impl Fake {
         format!("redis://127.0.0.1:{}/", self.port)
     }
 
-    /// Answers as in `row` from now on.
-    fn play(&self, row: &Row) {
+    /// Replies as in `row` from now on.
+    fn reply_as_in(&self, row: &Row) {
         let unknown = "-ERR unknown command 'WURK.CLAIM'\r\n".to_owned();
-        let says = format!("-{}\r\n", row.says);
-        *self.says.lock().expect("the words") = if row.of_script {
-            [unknown, says]
+        let replies = format!("-{}\r\n", row.replies);
+        *self.replies.lock().expect("the replies") = if row.of_script {
+            [unknown, replies]
         } else {
-            [says, String::new()]
+            [replies, String::new()]
         };
         self.scripts.store(0, Ordering::SeqCst);
     }
 
-    /// Where a caller has come: a second script is the one behind a write.
-    fn came_to(&self, result: Result<(), String>, of_script: bool) -> String {
+    /// The step that a caller has reached: a second script is the write-first script.
+    fn step(&self, result: Result<(), String>, of_script: bool) -> String {
         let scripts = self.scripts.load(Ordering::SeqCst);
         match (result, scripts) {
             (Ok(()), 1) if !of_script => "step 2".into(),
@@ -101,19 +101,19 @@ impl Fake {
     }
 }
 
-fn answer(stream: &TcpStream, says: &Mutex<[String; 2]>, scripts: &AtomicUsize) {
+fn answer(stream: &TcpStream, replies: &Mutex<[String; 2]>, scripts: &AtomicUsize) {
     let mut reader = BufReader::new(stream);
     let mut stream = stream;
     let mut nil = "*-1\r\n";
     while let Some((_, name)) = read_command(&mut reader) {
-        let [unknown, of_script] = says.lock().expect("the words").clone();
+        let [unknown, of_script] = replies.lock().expect("the replies").clone();
         let reply = match name.as_str() {
             "LMOVE" => "-OOM command not allowed: the fake is full\r\n".to_owned(),
             "EVAL" if scripts.fetch_add(1, Ordering::SeqCst) == 0 && !of_script.is_empty() => {
                 of_script
             }
             "EVAL" => nil.to_owned(),
-            // A newer redis-py begins with RESP3.
+            // Newer versions of redis-py use RESP3.
             "HELLO" => {
                 nil = "_\r\n";
                 "%1\r\n$5\r\nproto\r\n:3\r\n".to_owned()
@@ -127,8 +127,8 @@ fn answer(stream: &TcpStream, says: &Mutex<[String; 2]>, scripts: &AtomicUsize) 
     }
 }
 
-/// The Rust client's way.
-fn rust(fake: &Fake) -> Result<(), String> {
+/// Claims by the Rust client.
+fn rust(fake: &FakeServer) -> Result<(), String> {
     let client = redis::Client::open(fake.url()).expect("an address");
     let mut con = client.get_connection().expect("a connection");
     let queues = queues();
@@ -142,15 +142,15 @@ fn rust(fake: &Fake) -> Result<(), String> {
     }
 }
 
-/// A worker's, in another language.
-fn worker(fake: &Fake, language: &str, interpreter: &str) -> Result<(), String> {
+/// Claims by the example worker in another language.
+fn worker(fake: &FakeServer, language: &str, interpreter: &str) -> Result<(), String> {
     let ending = if language == "python" { "py" } else { "rb" };
     let example = format!("examples/worker.{ending}");
     let output = run(interpreter, &[&example, &fake.url(), "mail"]);
     if output.status.success() {
         return Ok(());
     }
-    // The last line is the error; before it the ones that led to it may stand.
+    // Python prints the error last, and Ruby first.
     let text = String::from_utf8_lossy(&output.stderr).into_owned();
     let error = if language == "python" {
         text.lines().last()
@@ -160,13 +160,13 @@ fn worker(fake: &Fake, language: &str, interpreter: &str) -> Result<(), String> 
     Err(error.unwrap_or_default().to_owned())
 }
 
-/// Sends each row's caller on its way, over a fake server of its own.
-fn follow(rows: &[Row], who: &str, call: impl Fn(&Fake) -> Result<(), String>) {
-    let fake = Fake::start();
+/// Checks the step that a caller reaches by each row, with a fake server of its own.
+fn check_steps(rows: &[Row], who: &str, call: impl Fn(&FakeServer) -> Result<(), String>) {
+    let fake = FakeServer::start();
     for row in rows {
-        fake.play(row);
-        let came_to = fake.came_to(call(&fake), row.of_script);
-        assert_eq!(came_to, row.leads_to, "{who}: {}", row.says);
+        fake.reply_as_in(row);
+        let step = fake.step(call(&fake), row.of_script);
+        assert_eq!(step, row.next_step, "{who}: {}", row.replies);
     }
 }
 
@@ -177,9 +177,11 @@ pub fn are_classified_alike_in_every_language() {
     rows.extend(of_script);
     let rows = rows.as_slice();
     thread::scope(|scope| {
-        scope.spawn(|| follow(rows, "rust", rust));
+        scope.spawn(|| check_steps(rows, "rust", rust));
         for (language, interpreter) in interpreters() {
-            scope.spawn(move || follow(rows, language, |fake| worker(fake, language, interpreter)));
+            scope.spawn(move || {
+                check_steps(rows, language, |fake| worker(fake, language, interpreter))
+            });
         }
     });
 }

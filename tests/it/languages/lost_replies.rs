@@ -22,12 +22,12 @@ fn full_server(options: &Options) -> (Server, Resp) {
     (server, con)
 }
 
-/// The flag under which an interpreter takes a program.
+/// The flag of an interpreter before a program text.
 fn flag(language: &str) -> &'static str {
     if language == "python" { "-c" } else { "-e" }
 }
 
-/// How many jobs stand in the private lists of `queue:mail`.
+/// The number of jobs in the private lists of `queue:mail`.
 fn in_flight(con: &mut Resp) -> i64 {
     let lists = con.say("KEYS queue:mail|*");
     let lists = lists.items().iter().map(ToString::to_string);
@@ -41,7 +41,7 @@ fn in_flight(con: &mut Resp) -> i64 {
 pub fn readme_does_not_send_again(binary: &Binary) {
     for (language, interpreter) in interpreters() {
         let (server, mut con) = full_server(&Options::new(binary).module());
-        let proxy = LossyProxy::before(server.port, "WURK.CLAIM");
+        let proxy = LossyProxy::new(server.port, "WURK.CLAIM");
         let program = at_port(block(language), proxy.port);
         let output = run(interpreter, &[flag(language), &program]);
         assert!(!output.status.success(), "{language}: no reply, no error");
@@ -57,8 +57,8 @@ pub fn workers_do_not_send_again(binary: &Binary) {
             let (server, mut con) = full_server(&options);
             let unknown = con.say("COMMAND INFO wurk.claim").items()[0].is_nil();
             let command = if unknown { "EVAL" } else { "WURK.CLAIM" };
-            // The claim that did not compile before 7.0 has a reply, and is lost as well.
-            let proxy = LossyProxy::before(server.port, command);
+            // Before 7.0 the reply that is lost is that the script does not compile.
+            let proxy = LossyProxy::new(server.port, command);
             let (example, url) = worker(language, proxy.port);
             let output = run(interpreter, &[&example, &url, "mail"]);
             assert!(!output.status.success(), "{language}: no reply, no error");
@@ -68,9 +68,9 @@ pub fn workers_do_not_send_again(binary: &Binary) {
             let left = con.say("LLEN queue:mail").integer();
             assert_eq!(left, Some(2 - claimed), "{language}");
 
-            // Nor the acknowledgement, of which a second one could take another job.
+            // Nor is the acknowledgement sent again, which could remove another job.
             let (server, con) = full_server(&options);
-            let proxy = LossyProxy::before(server.port, "LREM");
+            let proxy = LossyProxy::new(server.port, "LREM");
             let (example, url) = worker(language, proxy.port);
             let output = run(interpreter, &[&example, &url, "mail"]);
             assert!(!output.status.success(), "{language}: no reply, no error");
@@ -86,7 +86,7 @@ fn worker(language: &str, port: u16) -> (String, String) {
     (format!("examples/worker.{ending}"), url)
 }
 
-/// The lines of `docs/languages.md`, for longer than a library's usual time-out.
+/// The lines of `docs/languages.md`, wait longer than a library's usual timeout.
 pub fn bclaim_is_waited_for(binary: &Binary) {
     for (language, interpreter) in interpreters() {
         let server = Options::new(binary).module().port().start();
@@ -100,7 +100,7 @@ pub fn bclaim_is_waited_for(binary: &Binary) {
         let start = Instant::now();
         let program = at_port(&shorter, server.port);
         lines(&run(interpreter, &[flag(language), &program]));
-        // Nobody pushes, and the wait passes.
+        // No job arrives, and the call times out.
         assert!(start.elapsed().as_secs() >= 6, "{language}");
         let stats = con.say("INFO commandstats").to_string();
         assert!(

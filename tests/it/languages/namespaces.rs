@@ -6,8 +6,8 @@ use wurk_testkit::{Binary, Options};
 
 use crate::support::interpreters::{has_namespaces, lines, ruby, run};
 
-/// What each call raises over a connection with a namespace, over one in another,
-/// and what the connection beneath finds under whole names.
+/// Each call over a connection with a namespace, and over a namespace within another; and
+/// a claim with whole names over the underlying connection.
 const CALLS: &str = r#"
 ENV["REDIS_NAMESPACE_QUIET"] = "1"
 require "redis-namespace"
@@ -35,7 +35,7 @@ pub fn are_refused_by_the_ruby_file(binary: &Binary) {
     let Some(ruby) = ruby().filter(|ruby| has_namespaces(ruby)) else {
         return;
     };
-    let server = Options::new(binary).module_where_it_loads().port().start();
+    let server = Options::new(binary).module_if_supported().port().start();
     let mut con = server.connect();
     con.must("RPUSH app:queue:mail a");
     con.must("CONFIG SET maxmemory 1");

@@ -8,8 +8,8 @@ use wurk_testkit::{Binary, binary::workspace};
 use super::workers::all_options;
 use crate::support::interpreters::{lines, ruby, run};
 
-/// Every call of the file, and what it returns and raises; over the gem, and
-/// over a connection of which nothing is known but `call`.
+/// Prints what every call returns and raises, over the gem and over a connection that
+/// has no method but `call`.
 const CALLS: &str = r#"
 require "redis"
 require "./examples/wurk"
@@ -22,7 +22,7 @@ rescue Redis::CommandError => e
 end
 own = RuntimeError.new("OOM the caller's own")
 [bare, redis].each do |conn|
-  p Wurk.claim(conn, own, keys: ["q\xff", "q\xff|h|1|f00|0"], info: "{}", beat: 1.5) # its name stands in an error
+  p Wurk.claim(conn, own, keys: ["q\xff", "q\xff|h|1|f00|0"], info: "{}", beat: 1.5) # its name is in an error
   keys = ["queue:none", "queue:none|h|1|f00|0", "queue:mail", "queue:mail|h|1|f00|0"]
   p Wurk.claim(conn, own, keys: keys, info: "{}", beat: 1.5)
   p Wurk.requeue(conn, own, keys[3], keys[2], "a")
@@ -77,16 +77,16 @@ pub fn calls_by_every_strategy(binary: &Binary) {
             "0",
             r#""WRONGTYPE""#,
         ];
-        // A command that an administrator has closed is an answer; scripts that
-        // are forbidden are no road.
+        // If the ACL denies the command, its error is the result; if it denies scripts,
+        // there is no fallback.
         let end: &[&str] = if with_module {
             &["false", r#""NOPERM""#, r#""NOPERM""#]
         } else {
             &["true", r#""OOM th""#, r#""NOPERM""#]
         };
         assert_eq!(lines(&output), [&once[..], &once, end].concat());
-        // A road is remembered: of each command an unknown one, and a script
-        // that an older server cannot compile; and the ACL line above.
+        // The strategy is remembered: one unknown command per call, one script that an
+        // older server cannot compile, and the ACL line above.
         let errors = con.say("INFO errorstats").to_string();
         let unknown = errors
             .split_once("errorstat_ERR:count=")
@@ -106,7 +106,7 @@ pub fn calls_by_every_strategy(binary: &Binary) {
     }
 }
 
-/// What the file says of the scripts is what `tools/embed` makes of them.
+/// The file contains the scripts as `tools/embed` writes them.
 pub fn contains_the_scripts() {
     let file = fs::read_to_string(workspace().join("examples/wurk.rb")).expect("the file");
     for script in [&CLAIM, &REQUEUE, &LOCK, &ZADD] {

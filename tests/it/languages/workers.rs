@@ -6,7 +6,7 @@ use wurk_testkit::{Binary, Options, Resp, Server};
 
 use crate::support::interpreters::{lines, python, ruby, run};
 
-/// A full server with jobs in two queues, one of which fails.
+/// A full server with jobs in two queues.
 fn full_server(options: &Options) -> (Server, Resp, HashSet<String>) {
     let server = options.clone().port().start();
     let mut con = server.connect();
@@ -21,7 +21,7 @@ fn full_server(options: &Options) -> (Server, Resp, HashSet<String>) {
     (server, con, pushed)
 }
 
-/// As it is, and where it can be, with the module.
+/// The server with the module, if it can load it, and without.
 pub fn all_options(binary: &Binary) -> Vec<Options> {
     let plain = Options::new(binary);
     if binary.loads_modules() {
@@ -31,8 +31,8 @@ pub fn all_options(binary: &Binary) -> Vec<Options> {
     }
 }
 
-/// The example drains a full server; where scripts are forbidden it is told so
-/// by the server's own error, and nothing has moved.
+/// The example drains a full server. If scripts are forbidden it ends with the server's
+/// own error, and nothing has moved.
 fn drains(binary: &Binary, interpreter: &str, example: &str) {
     for options in all_options(binary) {
         let (server, mut con, pushed) = full_server(&options);
@@ -62,9 +62,9 @@ fn drains(binary: &Binary, interpreter: &str, example: &str) {
         error.contains("command not allowed when used memory"),
         "{error}"
     );
-    let standing = ["queue:mail", "queue:bulk"]
+    let remaining = ["queue:mail", "queue:bulk"]
         .map(|queue| con.say(&format!("LLEN {queue}")).integer().unwrap_or(0));
-    assert_eq!(standing.iter().sum::<i64>(), pushed.len() as i64);
+    assert_eq!(remaining.iter().sum::<i64>(), pushed.len() as i64);
 }
 
 pub fn python_drains(binary: &Binary) {
@@ -76,7 +76,7 @@ pub fn python_drains(binary: &Binary) {
 pub fn ruby_drains(binary: &Binary) {
     if let Some(ruby) = ruby() {
         drains(binary, ruby, "examples/worker.rb");
-        // What fails stands in retry before it is acknowledged.
+        // A job that fails is in `retry` before it is acknowledged.
         let (server, mut con, _) = full_server(&all_options(binary)[0]);
         con.must("CONFIG SET maxmemory 0");
         con.call(&["LPUSH", "queue:mail", r#"{"jid":"x","fails":"fails"}"#]);

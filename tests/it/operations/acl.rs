@@ -27,7 +27,7 @@ fn start(binary: &Binary) -> (wurk_testkit::Server, Resp, Resp) {
     (server, con, worker)
 }
 
-/// The five commands and its keys, and nothing else.
+/// The five commands and the keys of a worker, and nothing else.
 pub fn allows_a_worker_its_work_and_no_more(binary: &Binary) {
     let (_server, mut con, mut worker) = start(binary);
     let claim = "processes host:1:f00 queue:a queue:a|host|1|f00|0 i 1 60";
@@ -41,7 +41,7 @@ pub fn allows_a_worker_its_work_and_no_more(binary: &Binary) {
     worker.must("WURK.ZADD retry 1 job");
     worker.must("WURK.LOCK reaper 1000");
     let before = digest(&mut con);
-    // Each key position with a key out of its pattern.
+    // Each key position with a key that no pattern matches.
     let out_of_reach: &[&str] = &[
         "WURK.CLAIM other host:1:f00 queue:a queue:p i 1 60",
         "WURK.CLAIM processes other queue:a queue:p i 1 60",
@@ -58,7 +58,7 @@ pub fn allows_a_worker_its_work_and_no_more(binary: &Binary) {
         "WURK.REQUEUE queue:a other job",
         "WURK.LOCK other 1000",
         "WURK.ZADD other 1 job",
-        // Written, never read: what is in them is nobody's to move about.
+        // Keys that may be written but not read: no job is taken from them.
         "WURK.CLAIM processes host:1:f00 retry queue:p i 1 60",
         "WURK.REQUEUE retry queue:a job",
     ];
@@ -79,7 +79,7 @@ pub fn allows_a_worker_its_work_and_no_more(binary: &Binary) {
     assert_eq!(digest(&mut con), before, "nothing has changed");
 }
 
-/// The four scripts, as a worker's user may send them; before 7.0 behind a write.
+/// The four scripts; before 7.0, the write-first scripts.
 pub fn allows_a_worker_the_scripts(binary: &Binary) {
     let server = Options::new(binary).start();
     let mut con = server.connect();
@@ -113,11 +113,11 @@ pub fn allows_a_worker_the_scripts(binary: &Binary) {
     let refused = wurk
         .or_else_oom(own_error())
         .zadd(&mut worker, b"other", 1.0, b"job")
-        .expect_err("a key out of reach");
+        .expect_err("a key that no pattern matches");
     assert_eq!(refused.code(), Some("NOPERM"), "{refused}");
 }
 
-/// From a script or a function the caller's rights hold as well.
+/// In scripts and functions the permissions of the caller apply.
 pub fn scripts_grant_no_permissions(binary: &Binary) {
     let (_server, mut con, mut worker) = start(binary);
     con.must("ACL SETUSER worker +eval +fcall");
@@ -132,7 +132,7 @@ pub fn scripts_grant_no_permissions(binary: &Binary) {
         assert!(reply.error().is_some(), "{call:?}: {reply}");
     }
     assert_eq!(digest(&mut con), before, "nothing has changed");
-    // What the caller may do, it may do from there.
+    // What the caller may do is allowed there too.
     let reply = worker.call(&[
         "EVAL",
         "return redis.call('WURK.LOCK', 'reaper', '1000')",

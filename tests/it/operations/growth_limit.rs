@@ -17,7 +17,7 @@ pub fn refuses_writes_past_the_limit(binary: &Binary) {
     );
     con.must("RPUSH q a b c d");
     con.must("SADD ps x");
-    // A runaway client, on a full server, stops at 110 % of it.
+    // A runaway client is stopped at 110 % of maxmemory.
     let limit = 4 << 20;
     con.must(&format!("CONFIG SET maxmemory {limit}"));
     let member = "m".repeat(2_000);
@@ -28,7 +28,7 @@ pub fn refuses_writes_past_the_limit(binary: &Binary) {
             Some(error) => break error.to_owned(),
             None => added += 1,
         }
-        assert!(added < 10_000, "nothing stops it");
+        assert!(added < 10_000, "it is never refused");
     };
     assert_eq!(
         refused,
@@ -43,7 +43,7 @@ pub fn refuses_writes_past_the_limit(binary: &Binary) {
     assert_eq!(con.say("WURK.LOCK l 1000").error(), Some(refused.as_str()));
     assert_eq!(digest(&mut con), before, "nothing is written");
     assert!(info(&mut con)["wurk_growth_refused"] >= 2);
-    // What lets it shrink goes on.
+    // The commands that let the server shrink still work.
     assert_eq!(
         con.must("WURK.CLAIM ps id q p i 1 60").to_string(),
         r#"[(integer) 1, "d"]"#
@@ -53,17 +53,17 @@ pub fn refuses_writes_past_the_limit(binary: &Binary) {
         r#"[(integer) 1, "c"]"#
     );
     assert_eq!(con.must("WURK.REQUEUE p q d").integer(), Some(1));
-    // And to its end, with nothing lost.
+    // The queue is drained, and no job is lost.
     let mut drained = 0;
     while !con.must("WURK.CLAIM ps id q p i 1 60").is_nil() {
         drained += 1;
     }
-    assert_eq!(drained, 3, "b, a, and the d that was given back");
+    assert_eq!(drained, 3, "b, a, and the requeued d");
     assert_eq!(
         con.say("LRANGE p 0 -1").to_string(),
         r#"["a", "b", "d", "c"]"#
     );
-    // At run time, too.
+    // The limit can be set at run time.
     con.must("CONFIG SET wurk.growth-limit 0");
     con.must("WURK.LOCK l 1000");
     con.must("CONFIG SET wurk.growth-limit 1");
@@ -81,7 +81,7 @@ pub fn refuses_writes_past_the_limit(binary: &Binary) {
 }
 
 pub fn refuses_bad_arguments(binary: &Binary) {
-    for (arguments, says) in [
+    for (arguments, expected) in [
         (
             &["growth-limit", "ten"][..],
             "growth-limit takes a percentage from 0 to 100000, found \"ten\"",
@@ -109,11 +109,11 @@ pub fn refuses_bad_arguments(binary: &Binary) {
             .try_start(folder)
             .expect_err("a bad argument");
         assert!(
-            log.contains(&format!("not loaded: {says}")),
+            log.contains(&format!("not loaded: {expected}")),
             "{arguments:?}: {log}"
         );
     }
-    // By the server's own configuration, and by MODULE LOADEX, which comes last.
+    // MODULE LOADEX sets it too, and its CONFIG overrides its ARGS.
     let server = Options::new(binary)
         .set("enable-module-command", &["yes"])
         .start();

@@ -8,8 +8,8 @@ use wurk_testkit::{Binary, Options, Server};
 
 use crate::support::programs::{Programs, outcome};
 
-/// The entrypoint of the images, with this module, above another that only says
-/// what it was asked to start.
+/// Adds the entrypoint of the images, with this module, and the entrypoint of the base
+/// image, which is the script `below`.
 fn entrypoint(programs: &Programs, below: &str) -> std::path::PathBuf {
     let text = fs::read_to_string(workspace().join("packaging/docker-entrypoint"));
     let text = text.expect("an entrypoint");
@@ -46,13 +46,13 @@ pub fn loads_the_module_with_any_arguments() {
     starts(&["/x/valkey-server"], "/x/valkey-server MODULE");
     starts(&["a.conf"], "redis-server a.conf MODULE");
 
-    // What is no server that holds data.
+    // Commands that start no server with data are left alone.
     starts(&["bash", "-c", "x"], "bash -c x");
     starts(&["redis-server", "--version"], "redis-server --version");
     let sentinel = ["redis-server", "s.conf", "--sentinel"];
     starts(&sentinel, "redis-server s.conf --sentinel");
 
-    // What names it already.
+    // Commands and configurations that load the module already are left alone.
     let named = ["redis-server", "--loadmodule", "/my/wurk.so"];
     starts(&named, "redis-server --loadmodule /my/wurk.so");
     let write = |name: &str, text: &str| fs::write(programs.path().join(name), text).expect(name);

@@ -6,7 +6,7 @@ use wurk_testkit::{Binary, Options, Resp};
 
 use crate::support::wait::wait_until;
 
-/// `INFO wurk`, as numbers.
+/// The numbers in `INFO wurk`.
 pub fn info(con: &mut Resp) -> HashMap<String, i64> {
     let info = con.say("INFO wurk");
     let info = String::from_utf8_lossy(info.bytes().expect("text")).into_owned();
@@ -74,7 +74,7 @@ pub fn counts_calls(binary: &Binary) {
         ("wurk_bytes_past_maxmemory_peak", 0),
     ];
     expect(&mut con, &done);
-    // Full: by a little, then by a lot less.
+    // The server is full.
     con.must("CONFIG SET maxmemory 500000");
     con.must("WURK.CLAIM ps id q p i 1 60");
     con.must("WURK.ZADD z 3 a");
@@ -85,7 +85,7 @@ pub fn counts_calls(binary: &Binary) {
         "wurk_bytes_past_maxmemory",
         "wurk_bytes_past_maxmemory_peak",
     ] {
-        // Buffers of clients come and go between two questions.
+        // The buffers of clients change between two calls.
         assert!(
             (full[field] - (used - 500_000)).abs() < 200_000,
             "{field}: {} of {used}",
@@ -100,7 +100,7 @@ pub fn counts_calls(binary: &Binary) {
         full["wurk_bytes_past_maxmemory_peak"]
     );
     waiting_clients_are_counted(&mut con, &|| server.connect());
-    // Everything else is where it was: no other section has changed its name.
+    // The section is part of `INFO everything`.
     assert!(
         con.say("INFO everything")
             .to_string()
@@ -108,7 +108,7 @@ pub fn counts_calls(binary: &Binary) {
     );
 }
 
-/// However a wait ends, it ends.
+/// Every end of a wait reduces the number of waiting clients.
 fn waiting_clients_are_counted(con: &mut Resp, connect: &dyn Fn() -> Resp) {
     let mut waits = |count: i64| {
         wait_until("the count is right", || {
@@ -143,7 +143,7 @@ fn waiting_clients_are_counted(con: &mut Resp, connect: &dyn Fn() -> Resp) {
     drop((served, unblocked));
 }
 
-/// What was done stands in the report of a crash.
+/// A crash report contains the counters.
 pub fn is_in_crash_reports(binary: &Binary) {
     let server = Options::new(binary).module().start();
     let mut con = server.connect();

@@ -11,13 +11,13 @@ use crate::support::wait::wait_until;
 /// Calls of each kind on each server.
 const CALLS: usize = 200_000;
 
-/// Waits of each kind, fewer of those that end with their client.
+/// Waits of each kind, fewer of those whose client disconnects.
 const WAITS: usize = 10_000;
 
 /// Calls that are sent together.
 const BATCH: usize = 500;
 
-/// Calls that leave everything as it was, of every outcome.
+/// Calls with every kind of reply that together leave the data as it was.
 const CYCLE: [&str; 8] = [
     "WURK.CLAIM ps id q0 p0 q p info 1.5 600",
     "WURK.REQUEUE p q job",
@@ -45,7 +45,7 @@ fn prepare(con: &mut Resp) {
     }
 }
 
-/// Memory is where it was after a million calls and more.
+/// More than a million calls leave the memory in use as it was.
 pub fn calls_keep_no_memory(binary: &Binary) {
     let server = Options::new(binary).module().start();
     let mut con = server.connect();
@@ -56,7 +56,7 @@ pub fn calls_keep_no_memory(binary: &Binary) {
         }
         wait_and_end(&server, con, waits);
         let mut asks = server.connect();
-        wait_until("all clients have gone", || {
+        wait_until("all clients have disconnected", || {
             asks.info("clients", "connected_clients") == 2
         });
         asks.info("memory", "used_memory")
@@ -71,10 +71,10 @@ pub fn calls_keep_no_memory(binary: &Binary) {
     );
 }
 
-/// So many waits that end by their time, by a job, and by a client that goes.
+/// Runs `waits` waits that end by a timeout, as many by a job, and some by a disconnection.
 fn wait_and_end(server: &Server, con: &mut Resp, waits: usize) {
     let line = |list: &str, timeout: &str| -> Vec<String> {
-        let line = format!("WURK.BCLAIM ps id {list} flying i 1 600 {timeout}");
+        let line = format!("WURK.BCLAIM ps id {list} in-flight i 1 600 {timeout}");
         line.split(' ').map(str::to_owned).collect()
     };
     let mut waiting: Vec<_> = (0..50).map(|_| server.connect()).collect();
@@ -94,18 +94,18 @@ fn wait_and_end(server: &Server, con: &mut Resp, waits: usize) {
         for client in &mut waiting {
             assert_eq!(client.read().expect("a reply").items().len(), 2);
         }
-        con.must("DEL flying");
+        con.must("DEL in-flight");
         let mut gone = server.connect();
         gone.send(&line("none", "0")).expect("a server");
     }
 }
 
-/// A short run of every command under valgrind: nothing in the module.
+/// valgrind reports nothing in the module during a short run of every command.
 pub fn valgrind_finds_nothing(binary: &Binary) {
     let folder = TempDir::new().expect("a folder");
     let wrapped = folder.path().join("server");
     let report = folder.path().join("report");
-    // libc's own malloc, which valgrind can follow, is in this one's build.
+    // This server is built with the malloc of libc, which valgrind can follow.
     let script = format!(
         "#!/bin/sh\nexec valgrind --quiet --leak-check=no --log-file={} {} \"$@\"\n",
         report.display(),

@@ -37,7 +37,7 @@ pub fn logs_what_it_found(binary: &Binary) {
     assert_eq!(parts.join("."), env!("CARGO_PKG_VERSION"));
 }
 
-/// What the module sends on must not have another name here.
+/// The commands that the module replicates must not be renamed.
 pub fn refuses_without_a_required_command(binary: &Binary) {
     for name in ["LMOVE", "PEXPIREAT", "SADD", "LREM"] {
         let folder = TempDir::new().expect("a folder");
@@ -52,7 +52,7 @@ pub fn refuses_without_a_required_command(binary: &Binary) {
     }
 }
 
-/// An option that is not the module's, found after it has been loaded.
+/// MODULE LOADEX finds an unknown option only after it has loaded the module.
 pub fn survives_an_unknown_option(binary: &Binary) {
     let server = Options::new(binary)
         .set("enable-module-command", &["yes"])
@@ -75,16 +75,16 @@ pub fn cannot_be_undone(binary: &Binary) {
         .set("enable-module-command", &["yes"])
         .start();
     let mut con = server.connect();
-    // From the very first command on.
+    // Right after it was loaded.
     let module = wurk_testkit::binary::module().display().to_string();
     let load_and_unload = [["MODULE", "LOAD", &module], ["MODULE", "UNLOAD", "wurk"]]
         .map(|words| redis::pack_command(&words.map(Vec::from)));
     con.send_raw(&load_and_unload.concat()).expect("a server");
     assert_eq!(con.read().expect("a reply").to_string(), "OK");
     assert!(con.read().expect("a reply").error().is_some());
-    // Later too. It is in the server's rounds that this clock is set.
+    // Later too. The server's cron sets this clock.
     let clock = con.info("server", "lru_clock");
-    wait_until("a round", || con.info("server", "lru_clock") != clock);
+    wait_until("the cron runs", || con.info("server", "lru_clock") != clock);
     assert!(con.say("MODULE UNLOAD wurk").error().is_some());
     assert_eq!(con.say("WURK.LOCK l 1000").to_string(), "OK");
     assert!(

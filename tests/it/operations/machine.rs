@@ -11,8 +11,8 @@ use wurk_testkit::{Binary, Options};
 
 use crate::support::programs::{Programs, outcome};
 
-/// Debian's `redis-server` is a link to `redis-check-rdb`, one program that is
-/// the one or the other by the name that it was started by.
+/// Debian's `redis-server` is a link to `redis-check-rdb`: one program, which decides by
+/// the name that it is started by.
 pub fn a_server_is_started_by_its_own_path(binary: &Binary) {
     let programs = Programs::new();
     let server = format!("exec '{}' \"$@\"", binary.path.display());
@@ -30,7 +30,7 @@ pub fn a_server_is_started_by_its_own_path(binary: &Binary) {
     assert_eq!(server.connect().say("PING").to_string(), "PONG");
 }
 
-/// The servers that this program finds, as it says at its start.
+/// The servers that this program finds, which it prints at its start.
 fn found(path: &str, servers: &Path) -> (bool, String) {
     let mut tests = Command::new(std::env::current_exe().expect("the path of this program"));
     tests.env("PATH", path).env(SERVERS, servers);
@@ -52,7 +52,7 @@ pub fn a_server_is_found_in_path() {
     let newer = found(&path, none.path());
     assert_eq!(newer, (true, "servers: redis-7.3".into()));
 
-    // `make servers` may have brought one, but none that loads modules.
+    // `make servers` may have fetched a server that loads no modules.
     none.server("redis-6.2/server", "6.2.14");
     let both = found(&path, none.path());
     assert_eq!(both, (true, "servers: redis-6.2, redis-7.3".into()));
@@ -61,7 +61,7 @@ pub fn a_server_is_found_in_path() {
     assert_eq!(fetched, (true, "servers: redis-6.2, redis-7.0".into()));
 }
 
-/// `tools/need` on a machine of these programs alone, and no right to install.
+/// Runs `tools/need` on a machine that has only these programs and cannot install any.
 fn need(programs: &Programs, things: &[&str]) -> (bool, String) {
     for tool in ["bash", "dirname", "sed", "grep", "head", "sort"] {
         let link = programs.path().join(tool);
@@ -115,7 +115,7 @@ pub fn an_old_rust_is_reported() {
     assert!(version("1.85.0").1.contains("rustup update stable"));
 }
 
-/// `cargo build` puts the module where it likes, and what is installed is that.
+/// The module is installed from where `cargo build` reports to have put it.
 pub fn what_cargo_built_is_installed() {
     let programs = Programs::new();
     let (build, install) = (programs.copy("tools/build"), programs.copy("tools/install"));
@@ -136,7 +136,7 @@ pub fn what_cargo_built_is_installed() {
         outcome(install.env("PREFIX", prefix))
     };
 
-    // Nothing is built: cargo says nothing of it, as for a static musl.
+    // cargo reports no module, as for a static musl.
     artifact("\"/nowhere/libwurk.rlib\"");
     assert!(!built().0);
     let (well, said) = installed("/usr");
@@ -162,7 +162,7 @@ pub fn what_cargo_built_is_installed() {
     let module = there("usr/lib/redis/modules/wurk.so").expect("a module");
     assert_eq!(module, "the module");
 
-    // Where Debian's service runs nothing.
+    // In a folder from which Debian's service may not execute.
     let (well, said) = installed("/usr/local");
     assert!(well && said.contains("failed to map segment"), "{said}");
     assert!(

@@ -7,11 +7,11 @@ use wurk_testkit::binary::workspace;
 
 use crate::support::programs::{Programs, outcome};
 
-/// What cargo asks of rustc for a target whose libraries are not here.
+/// cargo passes the right flags to rustc for a target whose libraries are missing.
 pub fn musl_is_linked_dynamically() {
     let programs = Programs::new();
     let asked = programs.path().join("asked");
-    // Questions are for rustc itself; what is compiled is written down, and fails.
+    // Queries go to rustc itself; a compilation is recorded, and fails.
     let rustc = programs.script(
         "rustc",
         &format!(
@@ -44,7 +44,7 @@ pub fn musl_is_linked_dynamically() {
     );
 }
 
-/// `build.rs`, asked about targets that are not here.
+/// `build.rs` refuses targets that the module does not support.
 pub fn unsupported_targets_are_reported() {
     let programs = Programs::new();
     let build = programs.path().join("build");

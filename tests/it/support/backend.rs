@@ -3,7 +3,7 @@
 use wurk_client::scripts::{CLAIM, LOCK, REQUEUE, Script, ZADD};
 use wurk_testkit::{Binary, Options, Reply, Resp};
 
-/// A way to make a call.
+/// What carries out a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Backend {
     Module,
@@ -13,7 +13,7 @@ pub enum Backend {
 pub const BACKENDS: [Backend; 2] = [Backend::Module, Backend::Script];
 
 impl Backend {
-    /// How a server is started that has it.
+    /// The options of a server that has it.
     pub fn options(self, binary: &Binary) -> Options {
         match self {
             Self::Module => Options::new(binary).module(),
@@ -21,7 +21,7 @@ impl Backend {
         }
     }
 
-    /// The command for a call.
+    /// Builds the command of a call.
     pub fn command<A: AsRef<[u8]>>(self, script: &Script, keys: &[A], args: &[A]) -> Vec<Vec<u8>> {
         let mut command: Vec<Vec<u8>> = match self {
             Self::Module => vec![script.command.into()],
@@ -49,7 +49,7 @@ impl Backend {
     }
 }
 
-/// The script that is called so in the tables: `claim`, `requeue`, `lock`, `zadd`.
+/// The script with this name in the tables: `claim`, `requeue`, `lock`, `zadd`.
 pub fn script(name: &str) -> &'static Script {
     match name {
         "claim" => &CLAIM,
@@ -60,16 +60,16 @@ pub fn script(name: &str) -> &'static Script {
     }
 }
 
-/// A reply without what may differ between module and script: in an error, the
-/// name of the command in quotes, and where in a script it came from.
+/// Removes what may differ between module and script: in an error, the name of the command
+/// in quotes, and the position in the script.
 pub fn normalize(reply: &Reply) -> Reply {
     let Some(text) = reply.error() else {
         return reply.clone();
     };
     let text = text.split(" script: ").next().unwrap_or(text);
-    let Some((before, behind)) = text.split_once(" in '") else {
+    let Some((before, after)) = text.split_once(" in '") else {
         return Reply::Error(text.to_owned());
     };
-    let behind = behind.split_once('\'').map_or(behind, |(_, behind)| behind);
-    Reply::Error(format!("{before} in ''{behind}"))
+    let after = after.split_once('\'').map_or(after, |(_, after)| after);
+    Reply::Error(format!("{before} in ''{after}"))
 }

@@ -5,14 +5,15 @@ use std::time::Duration;
 use redis::{Connection, RedisError, RedisResult};
 use wurk_client::{Claimed, Heartbeat, Queue, Wurk};
 
+/// The queue `q`.
 pub fn queues() -> [Queue; 1] {
     [Queue::new("q", "q:p")]
 }
 
-/// The heartbeat of the tests' process.
+/// The heartbeat of the process `id`.
 pub const HEARTBEAT: Heartbeat<'static> = heartbeat(b"ps", b"id");
 
-/// The same of another process.
+/// The heartbeat of another process.
 pub const fn heartbeat<'a>(processes: &'a [u8], identity: &'a [u8]) -> Heartbeat<'a> {
     Heartbeat::new(processes, identity)
         .with_info(b"i")
@@ -20,11 +21,11 @@ pub const fn heartbeat<'a>(processes: &'a [u8], identity: &'a [u8]) -> Heartbeat
         .with_ttl(Duration::from_millis(59_001))
 }
 
-/// The error that a worker comes with.
+/// The caller's own error, which it passes to the client.
 pub fn own_error() -> RedisError {
     redis::make_extension_error(
         "OOM".into(),
-        Some("command not allowed, says the worker's own".into()),
+        Some("command not allowed, the caller's own error".into()),
     )
 }
 

@@ -8,13 +8,13 @@ use crate::support::wait::wait_until;
 
 pub const SLOTS: u32 = 16_384;
 
-/// How long a node may stand still, in milliseconds.
+/// How long a node may be unreachable, in milliseconds.
 pub const NODE_TIMEOUT: &str = "10000";
 
-/// How long to wait for what comes at once, were it not for a loaded machine.
+/// How long a call may take on a loaded machine.
 pub const TIMEOUT: Duration = Duration::from_secs(60);
 
-/// Three primaries, each with a third of the slots.
+/// Starts three primaries, each with a third of the slots.
 pub fn start(options: &Options) -> Vec<Server> {
     let options = options
         .clone()

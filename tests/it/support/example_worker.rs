@@ -5,30 +5,23 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
+use wurk_testkit::child::end_with_this_program;
 use wurk_testkit::{Binary, Options, Resp, Server};
 
 pub const JOBS: usize = 2_000;
 
-/// A worker program, killed at the end of its scope.
+/// A running worker, which is killed when it is dropped.
 pub struct Worker(pub Child);
 
 impl Worker {
     pub fn start(server: &Server, done: &Path, more: &[&str]) -> Self {
-        let child = Command::new(program())
-            .args([
-                "--url",
-                &server.url(),
-                "--queue",
-                "mail=3",
-                "--queue",
-                "bu|lk=1",
-                "--done",
-            ])
-            .arg(done)
-            .args(["--ttl", "4"])
-            .args(more)
-            .stderr(Stdio::null())
-            .spawn();
+        let mut command = Command::new(program());
+        command.args(["--url", &server.url(), "--ttl", "4", "--done"]);
+        command.arg(done);
+        command.args(["--queue", "mail=3", "--queue", "bu|lk=1"]);
+        command.args(more).stderr(Stdio::null());
+        end_with_this_program(&mut command);
+        let child = command.spawn();
         Self(child.expect("a worker"))
     }
 
@@ -41,10 +34,7 @@ impl Worker {
                 .expect("kill")
                 .success()
         );
-        assert!(
-            self.0.wait().expect("an end").success(),
-            "a worker ends well"
-        );
+        assert!(self.0.wait().expect("an end").success(), "it exits with 0");
     }
 }
 
@@ -55,7 +45,7 @@ impl Drop for Worker {
     }
 }
 
-/// The example, which cargo builds beside the tests.
+/// The example worker, which cargo builds beside the tests.
 fn program() -> PathBuf {
     let here = std::env::current_exe().expect("the path of this program");
     let program = here
@@ -69,7 +59,7 @@ fn program() -> PathBuf {
 
 /// A full server with jobs in two queues.
 pub fn full_server(binary: &Binary) -> (Server, Resp, HashSet<String>) {
-    let server = Options::new(binary).module_where_it_loads().start();
+    let server = Options::new(binary).module_if_supported().start();
     let mut con = server.connect();
     let mut pushed = HashSet::new();
     for number in 0..JOBS {
@@ -85,6 +75,7 @@ pub fn full_server(binary: &Binary) -> (Server, Resp, HashSet<String>) {
     (server, con, pushed)
 }
 
+/// The jids that the worker has written to its file.
 pub fn done(file: &Path) -> Vec<String> {
     fs::read_to_string(file)
         .unwrap_or_default()
@@ -93,8 +84,8 @@ pub fn done(file: &Path) -> Vec<String> {
         .collect()
 }
 
-/// The jobs that stand in a key of the server, by jid.
-pub fn standing(con: &mut Resp) -> Vec<String> {
+/// The jids of the jobs in all keys of the server.
+pub fn jobs_by_jid(con: &mut Resp) -> Vec<String> {
     let mut jobs = Vec::new();
     for key in con.say("KEYS *").items() {
         let key = key.bytes().expect("a key").to_vec();
@@ -113,7 +104,7 @@ pub fn standing(con: &mut Resp) -> Vec<String> {
     jobs
 }
 
-/// The private lists, and the jobs in each.
+/// The jobs in private lists, each with its list.
 pub fn held(con: &mut Resp) -> Vec<String> {
     let lists = con.say("KEYS queue:*|*|*|*|*");
     let mut held = Vec::new();
@@ -130,6 +121,7 @@ pub fn held(con: &mut Resp) -> Vec<String> {
     held
 }
 
+/// The number of jobs in private lists.
 pub fn in_flight(con: &mut Resp) -> usize {
     held(con).len()
 }

@@ -3,7 +3,7 @@
 use redis::{Client, Connection};
 use wurk_testkit::{Options, Resp, Server};
 
-/// A full server with a job in `q`, and a connection of the `redis` crate.
+/// Starts a full server with jobs in `q`, and connects to it twice.
 pub fn full_server(options: &Options) -> (Server, Resp, Connection) {
     let server = options.start();
     let mut con = server.connect();
@@ -11,11 +11,11 @@ pub fn full_server(options: &Options) -> (Server, Resp, Connection) {
     con.must("CONFIG SET maxmemory 1");
     let client = Client::open(server.url()).expect("an address");
     let worker = client.get_connection().expect("a connection");
-    con.must("CONFIG RESETSTAT"); // An older server does not know all that a client says as it connects.
+    con.must("CONFIG RESETSTAT"); // An older server does not know every command that a client sends as it connects.
     (server, con, worker)
 }
 
-/// A connection of the `redis` crate as a user whose password is `secret`.
+/// Connects as a user whose password is `secret`.
 pub fn as_user(server: &Server, name: &str) -> Connection {
     let mut con = Client::open(server.url())
         .and_then(|client| client.get_connection())

@@ -4,11 +4,12 @@ use std::collections::HashMap;
 
 use wurk_testkit::{Reply, Resp};
 
-/// What a server's data comes to.
+/// A digest of a server's data.
 pub fn digest(con: &mut Resp) -> Reply {
     con.must("DEBUG DIGEST")
 }
 
+/// How often a command was called.
 pub fn calls(con: &mut Resp, command: &str) -> u64 {
     let stats = con.say("INFO commandstats").to_string();
     let Some((_, stats)) = stats.split_once(&format!("cmdstat_{command}:calls=")) else {
@@ -21,6 +22,7 @@ pub fn calls(con: &mut Resp, command: &str) -> u64 {
         .expect("a number")
 }
 
+/// The items of the reply to a command.
 pub fn members(con: &mut Resp, line: &str) -> Vec<Vec<u8>> {
     con.say(line)
         .items()
@@ -29,10 +31,12 @@ pub fn members(con: &mut Resp, line: &str) -> Vec<Vec<u8>> {
         .collect()
 }
 
+/// The number of blocked clients.
 pub fn blocked(con: &mut Resp) -> i64 {
     con.info("clients", "blocked_clients")
 }
 
+/// A reply of names and values as a map.
 pub fn map(reply: &Reply) -> HashMap<String, Reply> {
     let (pairs, _) = reply.items().as_chunks::<2>();
     pairs
@@ -41,6 +45,7 @@ pub fn map(reply: &Reply) -> HashMap<String, Reply> {
         .collect()
 }
 
+/// A string reply as text.
 pub fn text(reply: &Reply) -> String {
     String::from_utf8_lossy(reply.bytes().unwrap_or_default()).into_owned()
 }

@@ -5,7 +5,7 @@ use std::process::{Command, Output};
 
 use wurk_testkit::binary::workspace;
 
-/// The interpreter that has the library, or nothing where none is required.
+/// Finds the interpreter that has the library; none if there is none and none is required.
 fn interpreter(names: &[&'static str], check: &[&str]) -> Option<&'static str> {
     let found = names.iter().find(|name| {
         Command::new(name)
@@ -19,7 +19,7 @@ fn interpreter(names: &[&'static str], check: &[&str]) -> Option<&'static str> {
         "none of {names:?} runs {check:?}: run 'tools/need languages'"
     );
     if found.is_none() {
-        eprintln!("not run: none of {names:?} has its Redis library");
+        eprintln!("skipped: none of {names:?} has its Redis library");
     }
     found.copied()
 }
@@ -32,19 +32,19 @@ pub fn ruby() -> Option<&'static str> {
     interpreter(&["ruby"], &["-e", "require 'redis'"])
 }
 
-/// Whether this Ruby has the gem that puts a prefix before keys.
+/// Whether this Ruby has the gem `redis-namespace`.
 pub fn has_namespaces(ruby: &'static str) -> bool {
     interpreter(&[ruby], &["-e", "require 'redis-namespace'"]).is_some()
 }
 
-/// The languages of the examples that can be run here.
+/// The languages that this machine can run, and their interpreters.
 pub fn interpreters() -> impl Iterator<Item = (&'static str, &'static str)> {
     [("python", python()), ("ruby", ruby())]
         .into_iter()
         .filter_map(|(language, interpreter)| Some((language, interpreter?)))
 }
 
-/// Runs to its end, or for two minutes.
+/// Runs a program until it ends, or for two minutes.
 pub fn run(interpreter: &str, arguments: &[&str]) -> Output {
     Command::new("timeout")
         .args(["120", interpreter])

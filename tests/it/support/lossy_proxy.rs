@@ -8,16 +8,16 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread;
 
-/// The proxy. It serves until the program ends.
+/// The proxy, which serves until the program ends.
 pub struct LossyProxy {
     pub port: u16,
-    /// How often each command has come, by its name in capitals.
+    /// How often each command was sent, by its name in capitals.
     seen: Arc<Mutex<HashMap<String, usize>>>,
 }
 
 impl LossyProxy {
-    /// Before the server at `server`, losing each reply to `command`.
-    pub fn before(server: u16, command: &'static str) -> Self {
+    /// Starts a proxy for the server at port `server` that loses each reply to `command`.
+    pub fn new(server: u16, command: &'static str) -> Self {
         let listener = TcpListener::bind(("127.0.0.1", 0)).expect("a port");
         let port = listener.local_addr().expect("its number").port();
         let seen = Arc::default();
@@ -31,13 +31,14 @@ impl LossyProxy {
         Self { port, seen }
     }
 
+    /// How often a command was sent.
     pub fn seen(&self, command: &str) -> usize {
         let seen = self.seen.lock().expect("the counts");
         seen.get(command).copied().unwrap_or(0)
     }
 }
 
-/// Passes on what a client sends, a command at a time.
+/// Forwards a client's commands, one at a time.
 fn pass(client: &TcpStream, server: u16, lost: &str, seen: &Mutex<HashMap<String, usize>>) {
     let mut server = TcpStream::connect(("127.0.0.1", server)).expect("the server");
     let cut = Arc::new(AtomicBool::new(false));
@@ -54,7 +55,7 @@ fn pass(client: &TcpStream, server: u16, lost: &str, seen: &Mutex<HashMap<String
             .expect("the counts")
             .entry(name.clone())
             .or_default() += 1;
-        // Nothing else is on its way: these clients wait for each reply.
+        // No other reply is due: these clients wait for each one.
         cut.store(name == lost, Ordering::SeqCst);
         if server.write_all(&wire).is_err() {
             break;
@@ -78,7 +79,7 @@ fn pass_replies(mut from: TcpStream, mut to: TcpStream, cut: &AtomicBool) {
     from.shutdown(Shutdown::Both).ok();
 }
 
-/// A command as it stood on the wire, and its name in capitals.
+/// Reads a command: its bytes on the wire, and its name in capitals.
 pub fn read_command(reader: &mut impl BufRead) -> Option<(Vec<u8>, String)> {
     let mut wire = Vec::new();
     let mut name = String::new();
@@ -95,7 +96,7 @@ pub fn read_command(reader: &mut impl BufRead) -> Option<(Vec<u8>, String)> {
     Some((wire, name))
 }
 
-/// The number in a line like `*3` or `$7`, which goes onto the wire too.
+/// Reads the number in a line like `*3` or `$7`, and adds the line to `wire`.
 fn read_number(reader: &mut impl BufRead, wire: &mut Vec<u8>) -> Option<usize> {
     let start = wire.len();
     reader.read_until(b'\n', wire).ok()?;

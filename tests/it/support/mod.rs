@@ -6,6 +6,7 @@ pub mod cluster;
 pub mod dragonfly_mock;
 pub mod example_worker;
 pub mod full_server;
+pub mod imports;
 pub mod inspect;
 pub mod interpreters;
 pub mod lossy_proxy;

@@ -20,7 +20,7 @@ impl Programs {
         self.0.path()
     }
 
-    /// Writes a shell script.
+    /// Adds a shell script.
     pub fn script(&self, name: &str, body: &str) -> PathBuf {
         let path = self.path().join(name);
         fs::create_dir_all(path.parent().expect("a folder")).expect("a folder");
@@ -29,12 +29,12 @@ impl Programs {
         path
     }
 
-    /// A server as far as its `--version`.
+    /// Adds a program that prints the `--version` of a server.
     pub fn server(&self, name: &str, version: &str) {
         self.script(name, &format!("echo 'Redis server v={version} sha=0'"));
     }
 
-    /// A copy of a script of the project's, in a project of its own.
+    /// Adds a copy of a script of this project.
     pub fn copy(&self, script: &str) -> PathBuf {
         let path = self.path().join(script);
         fs::create_dir_all(path.parent().expect("a folder")).expect("a folder");
@@ -42,14 +42,14 @@ impl Programs {
         path
     }
 
-    /// `PATH` with these programs first.
+    /// Returns `PATH` with these programs first.
     pub fn first(&self) -> String {
         let path = std::env::var("PATH").expect("PATH");
         format!("{}:{path}", self.path().display())
     }
 }
 
-/// What a program said, and whether it ended well.
+/// Runs a program: whether it succeeded, and its output.
 pub fn outcome(command: &mut Command) -> (bool, String) {
     let Output {
         status,

@@ -2,7 +2,7 @@
 
 use std::env;
 
-/// The seed that the environment names, or a new one; printed either way.
+/// Returns and prints the seed: `WURK_SEED`, or a new one.
 pub fn seed() -> u64 {
     let seed = env::var("WURK_SEED")
         .ok()

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use wurk_testkit::Resp;
 
-/// Waits until a replica has all that its primary had when it was asked.
+/// Waits until a replica has loaded the data of its primary.
 pub fn in_step(replica: &mut Resp) {
     wait_until("the replica is in step", || {
         replica
@@ -15,7 +15,7 @@ pub fn in_step(replica: &mut Resp) {
     });
 }
 
-/// Asks again and again, for as long as a loaded machine may need.
+/// Polls until `done`, for as long as a loaded machine may need.
 pub fn wait_until(what: &str, mut done: impl FnMut() -> bool) {
     let deadline = Instant::now() + Duration::from_secs(60);
     while !done() {

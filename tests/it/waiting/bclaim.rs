@@ -8,7 +8,7 @@ use crate::support::inspect::{blocked, digest};
 use crate::support::wait::wait_until;
 use crate::support::waiter::{BLMOVE, WAIT, Waiter, start};
 
-/// Where a job is there, it is `WURK.CLAIM` to the letter.
+/// If a job is there, replies and data are those of `WURK.CLAIM`.
 pub fn replies_as_claim_if_a_job_is_there(binary: &Binary) {
     let (_server, mut con) = start(binary);
     for case in CASES
@@ -54,7 +54,7 @@ pub fn never_waits_in_multi_or_scripts(binary: &Binary) {
     assert_eq!(
         con.say("HGET id beat").to_string(),
         r#""1.5""#,
-        "the heartbeat is written all the same"
+        "the heartbeat is written anyway"
     );
     con.must("RPUSH q a");
     con.must("MULTI");
@@ -62,7 +62,7 @@ pub fn never_waits_in_multi_or_scripts(binary: &Binary) {
     assert_eq!(con.must("EXEC").to_string(), r#"[[(integer) 2, "a"]]"#);
 }
 
-/// First come, first served; as many as there are jobs; in the order of the lists.
+/// Clients are served FIFO, as many as there are jobs, and lists in their order.
 pub fn serves_in_order(binary: &Binary) {
     let (server, mut con) = start(binary);
     let waiters: Vec<_> = (0..5)
@@ -76,7 +76,7 @@ pub fn serves_in_order(binary: &Binary) {
         .collect();
     con.must("RPUSH q a b c");
     wait_until("three are served", || blocked(&mut con) == 2);
-    // From the tail, in the order in which they came.
+    // Jobs are taken from the tail, by the clients in FIFO order.
     let replies: Vec<_> = waiters
         .into_iter()
         .enumerate()
@@ -99,7 +99,7 @@ pub fn serves_in_order(binary: &Binary) {
     ];
     assert_eq!(replies, expected);
 
-    // Both lists are filled in one moment: the first list is the first.
+    // If one transaction fills both lists, the first list is served first.
     let waiter = Waiter::start(&server, &mut con, WAIT);
     con.must("MULTI");
     con.must("RPUSH q later");
@@ -109,7 +109,7 @@ pub fn serves_in_order(binary: &Binary) {
     assert_eq!(con.say("LRANGE q 0 -1").to_string(), r#"["later"]"#);
 }
 
-/// Full, too, where `BLMOVE` from 7.2 on answers OOM.
+/// A full server serves it, and from 7.2 on replies OOM to `BLMOVE`.
 pub fn wakes_at_maxmemory(binary: &Binary) {
     let (server, mut con) = start(binary);
     con.must("RPUSH x a b");
@@ -132,8 +132,7 @@ pub fn wakes_at_maxmemory(binary: &Binary) {
     }
 }
 
-/// A heartbeat at the call, and one on waking by the server's clock; and what
-/// went wrong since.
+/// On waking it writes the heartbeat by the server's clock, and checks its keys again.
 pub fn checks_again_on_waking(binary: &Binary) {
     let (server, mut con) = start(binary);
     let waiter = Waiter::start(&server, &mut con, WAIT);
@@ -144,7 +143,7 @@ pub fn checks_again_on_waking(binary: &Binary) {
     assert_eq!(
         con.say("HGET id info").to_string(),
         r#""i""#,
-        "it had lapsed"
+        "the hash is written again"
     );
     assert_eq!(con.say("SMEMBERS ps").to_string(), r#"["id"]"#);
     let beat = con.say("HGET id beat");
@@ -160,7 +159,7 @@ pub fn checks_again_on_waking(binary: &Binary) {
         "{beat}"
     );
 
-    // What the job needs has become something else: refused, and no job moves.
+    // If a key has another type now, the call is refused and no job moves.
     for (line, key) in [("SET id x", "id"), ("SET ps x", "ps"), ("SET p x", "p")] {
         con.must("FLUSHALL");
         let waiter = Waiter::start(&server, &mut con, WAIT);
@@ -179,7 +178,7 @@ pub fn checks_again_on_waking(binary: &Binary) {
             "{line}"
         );
     }
-    // Something of another type alone wakes nobody.
+    // A key of another type does not wake the client.
     con.must("FLUSHALL");
     let waiter = Waiter::start(&server, &mut con, WAIT);
     con.must("SET q x");
@@ -189,7 +188,7 @@ pub fn checks_again_on_waking(binary: &Binary) {
     assert_eq!(waiter.reply().to_string(), r#"[(integer) 2, "a"]"#);
 }
 
-/// Who has gone takes no job along, and the others get it.
+/// A client that has disconnected takes no job, and the next one gets it.
 pub fn disconnected_clients_take_no_job(binary: &Binary) {
     let (server, mut con) = start(binary);
     for _ in 0..20 {
@@ -199,7 +198,7 @@ pub fn disconnected_clients_take_no_job(binary: &Binary) {
         wait_until("it waits", || blocked(&mut con) == 1);
         let waiter = Waiter::start(&server, &mut con, "WURK.BCLAIM ps id2 q p2 i 1 60 30");
         drop(gone);
-        wait_until("it has gone", || blocked(&mut con) == 1);
+        wait_until("it has disconnected", || blocked(&mut con) == 1);
         con.must("RPUSH q a");
         assert_eq!(waiter.reply().to_string(), r#"[(integer) 1, "a"]"#);
     }

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use wurk_testkit::{Binary, Options};
 
-/// Killed in the middle, eight times: a job stands in one list.
+/// The server is killed eight times while jobs arrive: each job is in one list.
 pub fn leave_each_job_in_one_list(binary: &Binary) {
     let options = Options::new(binary)
         .module()

@@ -7,7 +7,7 @@ use wurk_testkit::{Binary, Reply, Resp};
 use crate::support::inspect::blocked;
 use crate::support::waiter::{BLMOVE, WAIT, Waiter, start};
 
-/// Whatever may put something into a list, and whether that wakes.
+/// Every way to add to a list wakes one if it wakes the other.
 pub fn wakes_as_blmove_does(binary: &Binary) {
     let (server, mut con) = start(binary);
     let script = |body: &'static str| ["EVAL", body, "0"];
@@ -61,7 +61,7 @@ pub fn wakes_as_blmove_does(binary: &Binary) {
                 };
             }
             con.must("PING");
-            // By the time the server answers that, it has woken whom it wakes.
+            // When the server replies to this, it has served the clients that it wakes.
             let woken = blocked(&mut con) == 0;
             if !woken {
                 con.must("DEL q");
@@ -78,7 +78,7 @@ pub fn wakes_as_blmove_does(binary: &Binary) {
     }
 }
 
-/// The end of a wait is that of `BLMOVE`.
+/// A timeout, `CLIENT UNBLOCK` and a change of role end both with the same reply.
 pub fn ends_as_blmove_does(binary: &Binary) {
     for version in [2, 3] {
         let (server, mut con) = start(binary);
@@ -128,7 +128,7 @@ pub fn ends_as_blmove_does(binary: &Binary) {
     }
 }
 
-/// Time-outs that are none, as `BLMOVE` says; then nothing has been written.
+/// An invalid timeout is refused with the error of `BLMOVE`, and nothing is written.
 pub fn refuses_timeouts_as_blmove_does(binary: &Binary) {
     let (_server, mut con) = start(binary);
     for timeout in [
@@ -147,7 +147,7 @@ pub fn refuses_timeouts_as_blmove_does(binary: &Binary) {
     ] {
         let ours = con.call(&["WURK.BCLAIM", "ps", "id", "q", "p", "i", "1", "60", timeout]);
         let theirs = con.call(&["BLMOVE", "q", "p", "RIGHT", "LEFT", timeout]);
-        // 7.0 takes what is past all numbers for less than nothing.
+        // 7.0 takes infinity for a negative number.
         let infinite = matches!(timeout, "inf" | "1e400" | "9223372036854775807")
             && binary.version < (7, 2, 0);
         let expected = if infinite {
@@ -158,7 +158,7 @@ pub fn refuses_timeouts_as_blmove_does(binary: &Binary) {
         assert_eq!(ours, expected, "{timeout:?}");
         assert_eq!(con.say("EXISTS ps id").integer(), Some(0), "{timeout:?}");
     }
-    // What is one, however it is written.
+    // Valid timeouts in other notations.
     for timeout in ["0x1p-6", "0x.01", "1e-3", ".001"] {
         let ours = con.call(&["WURK.BCLAIM", "ps", "id", "q", "p", "i", "1", "60", timeout]);
         let theirs = con.call(&["BLMOVE", "q", "p", "RIGHT", "LEFT", timeout]);

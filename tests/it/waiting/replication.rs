@@ -6,7 +6,7 @@ use crate::support::inspect::digest;
 use crate::support::wait::{in_step, wait_until};
 use crate::support::waiter::{WAIT, Waiter};
 
-/// Plain commands only, behind the push that woke it, also on a replica.
+/// A wakeup sends only plain commands, after the push that caused it.
 pub fn sends_plain_commands(binary: &Binary) {
     let options = Options::new(binary)
         .set("appendonly", &["yes"])
@@ -27,7 +27,7 @@ pub fn sends_plain_commands(binary: &Binary) {
     waiter.reply();
     let timed_out = con.must("WURK.BCLAIM ps id q p i 2.5 60 0.01");
     assert!(timed_out.is_nil());
-    // Of a process whose hash has lapsed while it waited, all or nothing.
+    // If the hash of the process has expired in the meantime, all is sent or nothing.
     let waiter = Waiter::start(&server, &mut con, WAIT);
     con.must("DEL id ps");
     con.must("RPUSH q b");
@@ -41,7 +41,7 @@ pub fn sends_plain_commands(binary: &Binary) {
         .iter()
         .map(|command| String::from_utf8_lossy(&command[0]).to_uppercase())
         .collect();
-    // On 7.0 what is called for a woken client stands before the transaction.
+    // On 7.0 the inner calls of a woken client are sent before the transaction.
     let end: &[&str] = if binary.version < (7, 2, 0) {
         &["SADD", "MULTI"]
     } else {

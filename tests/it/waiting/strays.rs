@@ -5,8 +5,8 @@ use wurk_testkit::{Binary, Reply};
 use crate::support::inspect::blocked;
 use crate::support::waiter::{BLMOVE, WAIT, Waiter, start};
 
-/// Something that is no list comes, and then a job: when it does, and what the
-/// client is answered, is as for `BLMOVE`.
+/// A key of another type is written, and then a job is pushed: the client is served, and
+/// gets the same reply, as by `BLMOVE`.
 pub fn leave_clients_waiting(binary: &Binary) {
     let (server, mut con) = start(binary);
     for stray in [
@@ -22,7 +22,7 @@ pub fn leave_clients_waiting(binary: &Binary) {
                 let waiter = Waiter::start(&server, &mut con, wait);
                 con.must(stray);
                 con.must("PING");
-                assert_eq!(blocked(&mut con), 1, "{stray}: {wait} waits on");
+                assert_eq!(blocked(&mut con), 1, "{stray}: {wait} is still blocked");
                 for line in list {
                     con.must(line);
                 }
@@ -36,7 +36,7 @@ pub fn leave_clients_waiting(binary: &Binary) {
         }
     }
 
-    // One of several queues is none: the others go on, for every client.
+    // If one of several queues is not a list, the others still serve every client.
     con.must("FLUSHALL");
     let waiters = [0, 1].map(|number| {
         let wait = format!("WURK.BCLAIM ps id{number} q0 p0 q p{number} i 1 60 30");
@@ -44,19 +44,19 @@ pub fn leave_clients_waiting(binary: &Binary) {
     });
     con.must("ZADD q0 1 stray");
     con.must("PING");
-    assert_eq!(blocked(&mut con), 2, "they wait on");
+    assert_eq!(blocked(&mut con), 2, "they are still blocked");
     con.must("LPUSH q a b");
     for (waiter, job) in waiters.into_iter().zip(["a", "b"]) {
         let expected = format!(r#"[(integer) 2, "{job}"]"#);
         assert_eq!(waiter.reply().to_string(), expected);
     }
-    // A list at last.
+    // The key becomes a list.
     let waiter = Waiter::start(&server, &mut con, "WURK.BCLAIM ps id q2 p2 q p i 1 60 30");
     con.must("SADD q2 stray");
     con.must("DEL q2");
     con.must("RPUSH q2 c");
     assert_eq!(waiter.reply().to_string(), r#"[(integer) 1, "c"]"#);
-    // A call that has just come is told, as `WURK.CLAIM` is.
+    // A new call is refused, as `WURK.CLAIM` is.
     let reply = con.say(WAIT);
     assert!(reply.to_string().starts_with("WRONGTYPE "), "{reply}");
 }

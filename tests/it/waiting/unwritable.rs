@@ -8,11 +8,11 @@ use wurk_testkit::{Binary, Options, Resp, Server};
 use crate::support::wait::{in_step, wait_until};
 use crate::support::waiter::{BLMOVE, WAIT, Waiter};
 
-/// Who waits: by which call, and whether its process is forgotten meanwhile, so
-/// that the heartbeat begins with another write.
+/// The call that waits, and whether its process is deleted in the meantime, so that the
+/// heartbeat begins with another write.
 const WAITERS: [(&str, bool); 3] = [(BLMOVE, false), (WAIT, false), (WAIT, true)];
 
-/// The push comes from a primary, which its replica obeys in any case.
+/// The push is replicated from a primary, so the replica always applies it.
 pub fn on_a_replica(binary: &Binary) {
     let primary = Options::new(binary)
         .port()
@@ -43,7 +43,7 @@ pub fn on_a_replica(binary: &Binary) {
             let left = there.say("LRANGE q 0 -1").to_string();
             let keys = there.say("EXISTS p id ps").integer();
             allow(&replica, &mut there);
-            // Before 7.2 the server checks nothing again.
+            // Before 7.2 the server does not check again.
             if wait == BLMOVE && binary.version < (7, 2, 0) {
                 assert_eq!(reply, r#""a""#, "{code}");
             } else {
@@ -64,7 +64,7 @@ pub fn on_a_replica(binary: &Binary) {
         |server, con| {
             con.call(&["CONFIG", "SET", "save", "3600 1"]);
             let file = server.folder().join("dump.rdb");
-            let _ = fs::remove_file(&file); // What came from the primary.
+            let _ = fs::remove_file(&file); // The file that the primary sent.
             fs::create_dir_all(file.join("x")).expect("a folder");
             save(con, "err");
         },
@@ -78,13 +78,13 @@ pub fn on_a_replica(binary: &Binary) {
 fn save(con: &mut Resp, status: &str) {
     let expected = format!("rdb_last_bgsave_status:{status}");
     wait_until("the save has ended so", || {
-        // Refused while another one runs.
+        // Refused while another save runs.
         con.say("BGSAVE");
         con.say("INFO persistence").to_string().contains(&expected)
     });
 }
 
-/// The last replica has gone in the transaction that brings the job.
+/// The transaction that pushes the job also raises `min-replicas-to-write`.
 pub fn without_enough_replicas(binary: &Binary) {
     let server = Options::new(binary).module().start();
     let mut con = server.connect();
@@ -110,8 +110,8 @@ pub fn without_enough_replicas(binary: &Binary) {
     }
 }
 
-/// `CLIENT PAUSE` in the transaction that brings the job: `BLMOVE` is served when
-/// the pause ends, from 7.2 on; `WURK.BCLAIM` at once, on all.
+/// The transaction that pushes the job also sends `CLIENT PAUSE`: from 7.2 on `BLMOVE` is
+/// served when the pause ends, and `WURK.BCLAIM` at once on every server.
 pub fn client_pause_delays_no_wakeup(binary: &Binary) {
     let server = Options::new(binary).module().start();
     let mut con = server.connect();

@@ -5,7 +5,7 @@ use wurk_testkit::{Binary, Options, Reply, Server};
 use crate::support::wait::{in_step, wait_until};
 use crate::support::waiter::{BLMOVE, WAIT, Waiter, start};
 
-/// The job and the lists behind it.
+/// The job, and the lists afterwards.
 fn shown(server: &Server, reply: Reply) -> String {
     let mut con = server.connect();
     let job = match &reply {
@@ -19,8 +19,8 @@ fn shown(server: &Server, reply: Reply) -> String {
     )
 }
 
-/// A push that is replicated to a server that may be written to, and one that
-/// comes out of the AOF.
+/// A push that is replicated to a writable replica, and one that is loaded from the
+/// append-only file.
 pub fn replicated_and_loaded_pushes_wake(binary: &Binary) {
     let primary = Options::new(binary)
         .port()
@@ -65,8 +65,8 @@ pub fn replicated_and_loaded_pushes_wake(binary: &Binary) {
     assert!(loaded[0].starts_with(r#""b""#), "{loaded:?}");
 }
 
-/// In the client's own protocol, on one list given twice, and on a list that is
-/// its own private one; one that is refused leaves the job to the next.
+/// Clients that use RESP3, give a list twice, or give a list that is its own private list
+/// are served. If a client is refused, the next one gets the job.
 pub fn the_next_client_gets_a_refused_job(binary: &Binary) {
     let (server, mut con) = start(binary);
     let waiter = Waiter::start_on(server.connect3(), &mut con, WAIT);
@@ -84,7 +84,7 @@ pub fn the_next_client_gets_a_refused_job(binary: &Binary) {
         con.must("RPUSH q a");
         assert_eq!(waiter.reply().to_string(), reply, "{line}");
     }
-    // A chain: what one takes to its private list is what another waits for.
+    // A chain: the second client waits for the private list of the first.
     con.must("FLUSHALL");
     let first = Waiter::start(&server, &mut con, "WURK.BCLAIM ps id q p i 1 60 30");
     let second = Waiter::start(&server, &mut con, "WURK.BCLAIM ps id2 p p2 i 1 60 30");
@@ -93,7 +93,7 @@ pub fn the_next_client_gets_a_refused_job(binary: &Binary) {
         assert_eq!(waiter.reply().to_string(), r#"[(integer) 1, "a"]"#);
     }
     assert_eq!(con.say("LRANGE p2 0 -1").to_string(), r#"["a"]"#);
-    // The one that cannot take it is answered so, and the next one gets it.
+    // The first client gets the error, and the second one the job.
     con.must("FLUSHALL");
     let refused = Waiter::start(&server, &mut con, "WURK.BCLAIM ps id q x i 1 60 30");
     let served = Waiter::start(&server, &mut con, "WURK.BCLAIM ps id2 q p i 1 60 30");

@@ -12,18 +12,18 @@ use std::thread;
 use self::lua::eval;
 use self::wire::{read_command, write_reply};
 
-/// A full server that answers as Dragonfly does: `ERR Out of memory` with no
-/// code of its own; `LMOVE` and `LREM` pass, whatever grows is refused, inside
-/// scripts too; and it cannot read `#!lua`. Scripts really run, in Lua 5.1.
+/// A full server that replies as Dragonfly does. It refuses commands that may grow memory,
+/// also in scripts, by `ERR Out of memory` without an error code; it accepts `LMOVE` and
+/// `LREM`; it cannot compile `#!lua`.
 #[derive(Default)]
 pub struct DragonflyMock {
     pub public: VecDeque<Vec<u8>>,
     pub private: VecDeque<Vec<u8>>,
-    /// The names of the commands that came, those in scripts with a dot.
+    /// The names of the commands that were called, in scripts with a dot before them.
     pub seen: Vec<String>,
 }
 
-/// A reply, as far as the mock has them.
+/// The replies of the mock.
 pub enum Reply {
     Nil,
     Ok(&'static str),
@@ -44,7 +44,7 @@ impl DragonflyMock {
         }
     }
 
-    /// A command, from a client or from inside a script.
+    /// Runs a command of a client or of a script.
     fn run(&mut self, command: &[Vec<u8>]) -> Reply {
         let name = String::from_utf8_lossy(&command[0]).to_uppercase();
         match name.as_str() {
@@ -89,6 +89,7 @@ impl DragonflyMock {
     }
 }
 
+/// Starts the mock on a port, and returns that.
 pub fn serve(shared: Shared) -> u16 {
     let listener = TcpListener::bind(("127.0.0.1", 0)).expect("a port");
     let port = listener.local_addr().expect("its number").port();
