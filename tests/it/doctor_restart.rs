@@ -222,7 +222,7 @@ pub fn survives_a_rewrite_in_one_way(binary: &Binary) {
     for text in [
         PACKAGED,
         include_str!("../../README.md"),
-        include_str!("../../Makefile"),
+        include_str!("../../tools/install"),
     ] {
         assert!(text.contains("CONFIG REWRITE"), "{text}");
     }
