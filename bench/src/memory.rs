@@ -1,28 +1,74 @@
-//! A full server while workers try to drain it: by module, by script, not at all.
+//! A full server while a worker tries to drain it: by module, by script, and by plain
+//! commands, which are refused.
 
 use std::time::{Duration, Instant};
 
+use redis::Connection;
 use wurk_client::{Heartbeat, Queue, Wurk};
-use wurk_testkit::{Binary, Options, jobs};
+use wurk_testkit::{Binary, Options, Server, jobs};
 
-/// A way to drain, and MiB in use by seconds.
+/// A way to drain, and the MiB in use by seconds.
 pub(crate) type Curve = (&'static str, Vec<(f64, f64)>);
 
 const MAXMEMORY_MIB: f64 = 64.0;
+/// No engine is followed for longer.
 const LONGEST: Duration = Duration::from_secs(8);
+/// Calls between two samples.
+const CALLS: usize = 500;
 
 pub(crate) fn curves(binary: &Binary) -> Vec<Curve> {
     let plain = Options::new(binary)
         .set("maxmemory", &["64mb"])
         .set("maxmemory-policy", &["noeviction"]);
-    vec![
-        ("by module", drain(&plain.clone().module(), true)),
-        ("by script", drain(&plain, true)),
-        ("by LMOVE", drain(&plain, false)),
-    ]
+    let mut curves = vec![
+        ("by module", drain(&plain.clone().module())),
+        ("by script", drain(&plain)),
+    ];
+    // For as long as the others, to the plot's right edge.
+    let ends = curves.iter().filter_map(|(_, curve)| curve.last());
+    let longest = ends.map(|(seconds, _)| *seconds).fold(0.0, f64::max);
+    curves.push((
+        "by LMOVE",
+        refused(&plain, Duration::from_secs_f64(longest)),
+    ));
+    curves
 }
 
-fn drain(options: &Options, rescued: bool) -> Vec<(f64, f64)> {
+/// Drains a full server by the client.
+fn drain(options: &Options) -> Vec<(f64, f64)> {
+    let (_server, mut con) = full(options);
+    let queues = [Queue::new("queue:mail", "queue:mail|mine")];
+    let heartbeat = Heartbeat::new(b"processes", b"id").with_beat(b"1");
+    let wurk = Wurk::new();
+    let curve = sample(&mut con, LONGEST, |con| {
+        let claimed = wurk.claim(con, &heartbeat, &queues).expect("a claim");
+        let Some(claimed) = claimed else {
+            return false;
+        };
+        wurk.acknowledge(con, &claimed).expect("an acknowledgement");
+        true
+    });
+    report("drained", &curve);
+    curve
+}
+
+/// Tries to drain a full server by plain commands, for as long as `duration`.
+fn refused(options: &Options, duration: Duration) -> Vec<(f64, f64)> {
+    let (_server, mut con) = full(options);
+    let mut refusals = 0;
+    let curve = sample(&mut con, duration, |con| {
+        let moved = redis::cmd("LMOVE")
+            .arg(&["queue:mail", "queue:mail|mine", "RIGHT", "LEFT"])
+            .exec(con);
+        refusals += usize::from(moved.is_err());
+        true
+    });
+    report(&format!("refused {refusals} times"), &curve);
+    curve
+}
+
+/// A server that is filled with jobs until it refuses one more.
+fn full(options: &Options) -> (Server, Connection) {
     let server = options.start();
     let client = redis::Client::open(server.url()).expect("an address");
     let mut con = client.get_connection().expect("a connection");
@@ -32,54 +78,44 @@ fn drain(options: &Options, rescued: bool) -> Vec<(f64, f64)> {
             let jobs: Vec<_> = (0..batch)
                 .map(|_| jobs::job(&mut random, "queue:mail"))
                 .collect();
-            if redis::cmd("LPUSH")
-                .arg("queue:mail")
-                .arg(jobs)
-                .exec(&mut con)
-                .is_err()
-            {
+            let push = redis::cmd("LPUSH").arg("queue:mail").arg(jobs).take();
+            if push.exec(&mut con).is_err() {
                 break;
             }
         }
     }
-    let queues = [Queue::new("queue:mail", "queue:mail|mine")];
-    let heartbeat = Heartbeat::new(b"processes", b"id").with_beat(b"1");
-    let wurk = Wurk::new();
+    (server, con)
+}
+
+/// The memory in use while `call` is repeated until it returns `false` or `duration`
+/// is over.
+fn sample(
+    con: &mut Connection,
+    duration: Duration,
+    mut call: impl FnMut(&mut Connection) -> bool,
+) -> Vec<(f64, f64)> {
     let mut curve = Vec::new();
     let began = Instant::now();
-    for call in 0.. {
-        if call % 500 == 0 {
-            curve.push((began.elapsed().as_secs_f64(), used(&mut con)));
+    for calls in 0.. {
+        if calls % CALLS == 0 {
+            curve.push((began.elapsed().as_secs_f64(), used(con)));
         }
-        if !rescued {
-            let refused = redis::cmd("LMOVE")
-                .arg(&["queue:mail", "queue:mail|mine", "RIGHT", "LEFT"])
-                .exec(&mut con);
-            if refused.is_ok() || began.elapsed() > LONGEST / 2 {
-                break;
-            }
-            continue;
-        }
-        let Some(claimed) = wurk.claim(&mut con, &heartbeat, &queues).expect("a claim") else {
-            break;
-        };
-        wurk.acknowledge(&mut con, &claimed)
-            .expect("an acknowledgement");
-        if began.elapsed() > LONGEST {
+        if !call(con) || began.elapsed() >= duration {
             break;
         }
     }
-    curve.push((began.elapsed().as_secs_f64(), used(&mut con)));
-    let (seconds, mib) = curve[curve.len() - 1];
-    println!(
-        "{}: {:.1} of {MAXMEMORY_MIB} MiB in use after {seconds:.1} s",
-        if rescued { "drained" } else { "refused" },
-        mib
-    );
+    curve.push((began.elapsed().as_secs_f64(), used(con)));
     curve
 }
 
-fn used(con: &mut redis::Connection) -> f64 {
+fn report(outcome: &str, curve: &[(f64, f64)]) {
+    if let Some((seconds, mib)) = curve.last() {
+        println!("{outcome}: {mib:.1} of {MAXMEMORY_MIB} MiB in use after {seconds:.1} s");
+    }
+}
+
+/// The server's `used_memory`, in MiB.
+fn used(con: &mut Connection) -> f64 {
     let info: String = redis::cmd("INFO")
         .arg("memory")
         .query(con)
