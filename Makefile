@@ -1,24 +1,24 @@
-# Everything here finds out first what is missing on this machine, and installs
-# it where it may; see tools/need.
+# Each target first installs what this machine lacks, or prints what to install; see
+# tools/need.
 
 .DEFAULT_GOAL := help
 SHELL := /bin/bash
 export CARGO ?= cargo
 
-# The demo's server (a program's path), and `no` to drain without the module.
+# The demo's server (the path of its program), and `no` to drain without the module.
 SERVER ?=
 MODULE ?= yes
-# Part of a test's name: only tests with that in it.
+# Part of a test's name: run only the tests whose names contain it.
 TEST ?=
-# Arguments for the benchmark, and whom to ask.
+# Arguments for the benchmark, and the doctor's server.
 BENCH ?=
 URL ?= redis://127.0.0.1/
-# Where `make install` puts the module, and what stands in front of that while a
-# package is made.
+# Where `make install` puts the module, and the root it is staged under when a
+# package is built.
 PREFIX ?= /usr
 DESTDIR ?=
 
-# The path as it is: a server may read from its own name what it is.
+# The path is not resolved: a server may decide by its own name what it is.
 demo_arguments = $(if $(SERVER),--server '$(SERVER)') $(if $(filter no,$(MODULE)),--no-module)
 
 .PHONY: help demo test build lint servers bench doctor deb install
@@ -31,10 +31,11 @@ demo: ## fill a Redis until it refuses, and drain it (SERVER=path, MODULE=no)
 	@tools/build --quiet
 	@$(CARGO) run --release --quiet --package wurk-demo -- $(demo_arguments)
 
-test: ## all tests, on every server that is there (TEST='part of a name')
+test: ## all tests, on every installed server (TEST='part of a name')
 	@tools/need rust compiler libclang server $(if $(wildcard $(or $(WURK_SERVERS),target/servers)/valkey-9.1),valgrind)
-	$(CARGO) build --package wurk-client --features doctor --bins --examples
-	$(CARGO) test --workspace --features wurk-client/doctor $(if $(TEST),-- '$(TEST)')
+	$(CARGO) build --package wurk-doctor
+	$(CARGO) build --package wurk-client --examples
+	$(CARGO) test --workspace $(if $(TEST),-- '$(TEST)')
 
 build: ## the module, as target/release/libwurk.so
 	@tools/need rust compiler libclang
@@ -49,17 +50,18 @@ lint: ## formatting, clippy and docs, warnings are errors
 servers: ## the servers that the tests run on, into target/servers
 	@tools/servers
 
-bench: ## what a claim costs, side by side with all else (BENCH='--help')
+bench: ## what a claim costs, beside the alternatives (BENCH='--help')
 	@tools/need rust compiler libclang server
 	@tools/build --quiet
 	@$(CARGO) run --release --quiet --package wurk-bench -- $(BENCH)
 
-doctor: ## ask a server whether it would let its workers go on (URL=redis://...)
+doctor: ## check whether a server's workers keep running when it is full (URL=redis://...)
 	@tools/need rust compiler
-	@$(CARGO) run --release --quiet --package wurk-client --features doctor --bin wurk-doctor -- '$(URL)'
+	@$(CARGO) run --release --quiet --package wurk-doctor -- '$(URL)'
 
 deb: build ## a package for Debian 12 and newer, in target/debian
 	@tools/need rust deb
+	$(CARGO) install --quiet --locked --no-track --force --path doctor --root target/debian
 	install -D -m 755 target/release/libwurk.so target/debian/wurk.so
 	$(CARGO) deb --no-build --package wurk --output target/debian
 	tools/check-deb

@@ -1,5 +1,5 @@
-//! Says what the module cannot be built for, before its dependencies fail by it
-//! in many lines, or cargo ends well and has built nothing.
+//! Rejects targets that the module cannot be built for, before its dependencies fail
+//! in many lines, or cargo succeeds without having built it.
 
 use std::env;
 

@@ -3,43 +3,42 @@
 use wurk_client::scripts::{CLAIM, Script};
 use wurk_testkit::{Options, Reply, Resp, Server};
 
-use crate::contender::{self, Contender};
+use crate::engine::{self, Engine};
 
 /// Calls that are sent together.
 const BATCH: usize = 16;
 
-/// Connections, each with a batch on its way. On a single one the server falls
-/// asleep after every batch, and most of what is measured is how dear it is on
-/// this machine to wake it.
+/// Connections, each with a batch in flight. With a single one the server sleeps
+/// after every batch, and waking it would be most of what is measured.
 const CONNECTIONS: usize = 4;
 
-/// Batches before the clock runs: what has just been filled is in no cache.
+/// Batches before measuring: what was just filled is not yet in the CPU's caches.
 const WARM_UP: usize = 16 * CONNECTIONS;
 
-/// A server to ask, a connection to it, and those that the calls go through.
+/// A server, a connection for set-up, and the connections that the calls use.
 pub(crate) struct Bench {
     pub(crate) server: Server,
     pub(crate) con: Resp,
     callers: [Resp; CONNECTIONS],
 }
 
-/// What stands on the server before a round, and what is called.
+/// The data on the server before a round, and the call.
 #[derive(Clone)]
-pub(crate) struct Scene {
+pub(crate) struct Workload {
     pub(crate) script: &'static Script,
     pub(crate) keys: Vec<Vec<u8>>,
     pub(crate) args: Vec<Vec<u8>>,
     /// The list that is filled with jobs, how many, and of how many bytes.
     pub(crate) fill: Option<(Vec<u8>, usize, usize)>,
-    /// Jobs that stand in the private list of that one.
+    /// Jobs in that list's private list.
     pub(crate) private: usize,
-    /// Behind each batch so many jobs are pushed as were taken, and the private
-    /// list is cut to its length: both stay as long as they were.
+    /// After each batch push as many jobs as it took, and trim the private list to
+    /// its length: both keep their lengths.
     pub(crate) steady: bool,
 }
 
-impl Scene {
-    /// A claim over `queues` queues, of which only the last holds jobs.
+impl Workload {
+    /// A claim over `queues` queues; only the last one holds jobs.
     pub(crate) fn claim(queues: usize, jobs: usize, size: usize) -> Self {
         let mut keys = vec![b"processes".to_vec(), b"host:4711:0f3a77b2c1d".to_vec()];
         for queue in 0..queues {
@@ -60,8 +59,8 @@ impl Scene {
     }
 }
 
-impl Scene {
-    /// What brings the lists back to their lengths.
+impl Workload {
+    /// The commands that restore the lists' lengths.
     fn again(&self) -> Vec<Vec<Vec<u8>>> {
         let words = |words: &[&[u8]]| words.iter().map(|word| word.to_vec()).collect::<Vec<_>>();
         let private = self.keys.last().map_or(b"".as_slice(), Vec::as_slice);
@@ -84,7 +83,7 @@ impl Bench {
     pub(crate) fn start(options: &Options) -> Self {
         let server = options.start();
         let mut con = server.connect();
-        contender::prepare(&mut con);
+        engine::prepare(&mut con);
         let callers = std::array::from_fn(|_| server.connect());
         Self {
             server,
@@ -93,45 +92,45 @@ impl Bench {
         }
     }
 
-    /// Sets the scene, calls about `calls` times, and returns the microseconds of the
-    /// server's time for one.
-    pub(crate) fn round(&mut self, scene: &Scene, contender: Contender, calls: usize) -> f64 {
+    /// Prepares the data, makes about `calls` calls, and returns the server's CPU time
+    /// for one, in microseconds.
+    pub(crate) fn round(&mut self, workload: &Workload, engine: Engine, calls: usize) -> f64 {
         self.con.must("FLUSHALL");
         let identity =
-            String::from_utf8_lossy(&scene.keys[scene.keys.len().min(2) - 1]).into_owned();
-        if scene.keys.len() > 3 {
+            String::from_utf8_lossy(&workload.keys[workload.keys.len().min(2) - 1]).into_owned();
+        if workload.keys.len() > 3 {
             self.con
                 .call(&["HSET", &identity, "info", "{}", "beat", "1"]);
             self.con.call(&["SADD", "processes", &identity]);
         }
         let batches = calls.div_ceil(BATCH);
         let warm_up = WARM_UP.min(batches);
-        if let Some((list, jobs, size)) = &scene.fill {
-            let taken = if scene.steady {
-                CONNECTIONS // What is on its way.
+        if let Some((list, jobs, size)) = &workload.fill {
+            let taken = if workload.steady {
+                CONNECTIONS // What is in flight.
             } else {
                 warm_up + batches
             };
             self.push(list, taken * BATCH + jobs, *size);
-            let private = scene.keys.last().cloned().unwrap_or_default();
-            self.push(&private, scene.private, *size);
+            let private = workload.keys.last().cloned().unwrap_or_default();
+            self.push(&private, workload.private, *size);
         }
-        let commands = contender.call(scene.script, &scene.keys, &scene.args);
+        let commands = engine.call(workload.script, &workload.keys, &workload.args);
         let mut wire = pack(&commands, BATCH);
         let mut replies = BATCH * commands.len();
-        if scene.steady {
-            let again = scene.again();
+        if workload.steady {
+            let again = workload.again();
             wire.extend(pack(&again, 1));
             replies += again.len();
         }
-        self.call(&wire, replies, contender, warm_up);
+        self.call(&wire, replies, engine, warm_up);
         let before = self.cpu();
-        self.call(&wire, replies, contender, batches);
+        self.call(&wire, replies, engine, batches);
         (self.cpu() - before) * 1e6 / (batches * BATCH) as f64
     }
 
-    /// Sends `batches` of them, the next on a connection when the last is answered.
-    fn call(&mut self, wire: &[u8], replies: usize, contender: Contender, batches: usize) {
+    /// Sends `batches` batches; each connection gets its next when the last is answered.
+    fn call(&mut self, wire: &[u8], replies: usize, engine: Engine, batches: usize) {
         for number in 0..batches + CONNECTIONS {
             let con = &mut self.callers[number % CONNECTIONS];
             if number >= CONNECTIONS {
@@ -140,7 +139,7 @@ impl Bench {
                     assert!(
                         !matches!(reply, Reply::Error(_)),
                         "{}: {reply}",
-                        contender.name()
+                        engine.name()
                     );
                 }
             }
@@ -150,9 +149,9 @@ impl Bench {
         }
     }
 
-    /// Fills the scene's list with so many jobs more.
-    pub(crate) fn refill(&mut self, scene: &Scene, jobs: usize) {
-        if let Some((list, _, size)) = &scene.fill {
+    /// Adds `jobs` jobs to the workload's list.
+    pub(crate) fn refill(&mut self, workload: &Workload, jobs: usize) {
+        if let Some((list, _, size)) = &workload.fill {
             self.push(list, jobs, *size);
         }
     }
@@ -171,7 +170,7 @@ impl Bench {
         }
     }
 
-    /// Seconds that the server's main thread has run.
+    /// The CPU time of the server's main thread, in seconds.
     pub(crate) fn cpu(&mut self) -> f64 {
         let info = self.con.say("INFO cpu");
         let info = String::from_utf8_lossy(info.bytes().unwrap_or_default()).into_owned();
@@ -186,7 +185,7 @@ impl Bench {
     }
 }
 
-/// The bytes of `commands`, `times` over.
+/// The bytes of `commands`, repeated `times` times.
 pub(crate) fn pack(commands: &[Vec<Vec<u8>>], times: usize) -> Vec<u8> {
     let one: Vec<u8> = commands
         .iter()
@@ -195,7 +194,7 @@ pub(crate) fn pack(commands: &[Vec<Vec<u8>>], times: usize) -> Vec<u8> {
     one.repeat(times)
 }
 
-/// The middle one.
+/// The median.
 pub(crate) fn median(values: &mut [f64]) -> f64 {
     values.sort_by(f64::total_cmp);
     values.get(values.len() / 2).copied().unwrap_or(f64::NAN)

@@ -1,4 +1,4 @@
-//! How often memory is asked for: the allocator, with a counter.
+//! Counts allocations.
 #![allow(unsafe_code)]
 
 use std::alloc::{GlobalAlloc, Layout, System};
@@ -6,20 +6,20 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 struct Counting;
 
-static ASKED: AtomicUsize = AtomicUsize::new(0);
+static ALLOCATIONS: AtomicUsize = AtomicUsize::new(0);
 
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
-/// How often memory has been asked for so far, by all threads.
-pub(crate) fn asked() -> usize {
-    ASKED.load(Relaxed)
+/// The allocations so far, by all threads.
+pub(crate) fn allocations() -> usize {
+    ALLOCATIONS.load(Relaxed)
 }
 
-// SAFETY: every call is handed on as it is to the system's allocator.
+// SAFETY: every call is passed unchanged to the system's allocator.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        ASKED.fetch_add(1, Relaxed);
+        ALLOCATIONS.fetch_add(1, Relaxed);
         // SAFETY: the caller's promise is the same.
         unsafe { System.alloc(layout) }
     }
@@ -30,7 +30,7 @@ unsafe impl GlobalAlloc for Counting {
     }
 
     unsafe fn realloc(&self, start: *mut u8, layout: Layout, size: usize) -> *mut u8 {
-        ASKED.fetch_add(1, Relaxed);
+        ALLOCATIONS.fetch_add(1, Relaxed);
         // SAFETY: as above.
         unsafe { System.realloc(start, layout, size) }
     }

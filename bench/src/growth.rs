@@ -2,22 +2,22 @@
 
 use wurk_testkit::{Binary, Options};
 
-use crate::contender::Contender;
-use crate::cost::{Bench, Scene};
+use crate::cost::{Bench, Workload};
+use crate::engine::Engine;
 use crate::tables::{measure, table};
 
-/// How the cost of a claim grows with each of what it touches.
+/// How the cost of a claim grows with the size of each thing it touches.
 pub(crate) fn tables(binary: &Binary, rounds: usize) {
     let mut bench = Bench::start(&Options::new(binary).module());
-    let mut row = |title: &str, points: &[(String, Scene, usize)]| {
-        let scenes: Vec<_> = points
+    let mut row = |title: &str, points: &[(String, Workload, usize)]| {
+        let workloads: Vec<_> = points
             .iter()
-            .map(|(_, scene, calls)| (scene.clone(), *calls))
+            .map(|(_, workload, calls)| (workload.clone(), *calls))
             .collect();
         let costs = measure(
             &mut bench,
-            &scenes,
-            &[Contender::Wurk, Contender::Evalsha],
+            &workloads,
+            &[Engine::Wurk, Engine::Evalsha],
             rounds,
         );
         let head: Vec<_> = [title]
@@ -26,7 +26,7 @@ pub(crate) fn tables(binary: &Binary, rounds: usize) {
             .collect();
         let mut table = table(
             &format!(
-                "{}: microseconds per claim by {title}, the middle of {rounds} rounds",
+                "{}: microseconds per claim by {title}, median of {rounds} rounds",
                 binary.name
             ),
             &head,
@@ -49,17 +49,23 @@ pub(crate) fn tables(binary: &Binary, rounds: usize) {
     let queues = [1, 10, 100, 1_000];
     row(
         "queues",
-        &queues.map(|n| (n.to_string(), Scene::claim(n, 0, 200), 4_000 / (1 + n / 50))),
+        &queues.map(|n| {
+            (
+                n.to_string(),
+                Workload::claim(n, 0, 200),
+                4_000 / (1 + n / 50),
+            )
+        }),
     );
-    // These two with one push and one cut behind 16 claims, counted in.
-    let steady = |scene: Scene| Scene {
+    // The costs of these two include one push and one trim per 16 claims.
+    let steady = |workload: Workload| Workload {
         steady: true,
-        ..scene
+        ..workload
     };
     let jobs = [1, 1_000, 1_000_000];
     row(
         "jobs in the queue",
-        &jobs.map(|n| (n.to_string(), steady(Scene::claim(1, n, 20)), 4_000)),
+        &jobs.map(|n| (n.to_string(), steady(Workload::claim(1, n, 20)), 4_000)),
     );
     let private = [1, 100, 1_000];
     row(
@@ -67,9 +73,9 @@ pub(crate) fn tables(binary: &Binary, rounds: usize) {
         &private.map(|n| {
             (
                 n.to_string(),
-                steady(Scene {
+                steady(Workload {
                     private: n,
-                    ..Scene::claim(1, 0, 200)
+                    ..Workload::claim(1, 0, 200)
                 }),
                 4_000,
             )
@@ -82,6 +88,6 @@ pub(crate) fn tables(binary: &Binary, rounds: usize) {
     ];
     row(
         "size of a job",
-        &sizes.map(|(size, name, calls)| (name.to_owned(), Scene::claim(1, 0, size), calls)),
+        &sizes.map(|(size, name, calls)| (name.to_owned(), Workload::claim(1, 0, size), calls)),
     );
 }

@@ -1,28 +1,28 @@
-//! What a claim costs, side by side with all that it could be done by: real
-//! servers, every contender in every round, the middle of several rounds.
+//! What a claim costs, beside the alternatives: real servers, every engine in every
+//! round, the median of several rounds.
 //!
-//! | room | what is in it |
+//! | module | what is in it |
 //! | --- | --- |
-//! | `contender`, `setting` | the ways to do it, and what the server has to do besides |
+//! | `engine`, `environment` | the ways to make a claim; the server alone, with an AOF, with a replica |
 //! | `cost` | the server's time per call |
-//! | `tables` | that by number of queues, with AOF and a replica; the other commands |
-//! | `growth` | that by the size of whatever a claim touches |
+//! | `tables` | that time by number of queues, with AOF and a replica; the other commands |
+//! | `growth` | that time by the size of what a claim touches |
 //! | `rate` | calls per second at one and at fifty connections, and their cost |
-//! | `pickup`, `waiting` | how soon a waiting worker has its job, and what many waiting ones cost |
-//! | `client`, `count` | what the client adds to bytes sent by hand: time, and memory asked for |
+//! | `pickup`, `waiting` | how soon a waiting worker has its job, and what many waiting clients cost |
+//! | `client`, `count` | what the client costs beyond the redis crate alone: time and allocations |
 //! | `memory` | a full server while it drains |
-//! | `plot` | pictures of two of them |
+//! | `plot` | plots of the cost by number of queues, and of the draining server |
 
 mod client;
-mod contender;
 mod cost;
 mod count;
+mod engine;
+mod environment;
 mod growth;
 mod memory;
 mod pickup;
 mod plot;
 mod rate;
-mod setting;
 mod tables;
 mod waiting;
 
@@ -31,7 +31,7 @@ use std::path::PathBuf;
 use clap::{Parser, ValueEnum};
 use wurk_testkit::Binary;
 
-/// What a claim costs, side by side with all that it could be done by.
+/// Measures what a claim costs, beside the alternatives.
 #[derive(Parser)]
 struct Arguments {
     /// Servers by name, as `make servers` calls them
@@ -40,10 +40,10 @@ struct Arguments {
     /// Parts to run
     #[arg(long, value_enum, default_values_t = Part::value_variants().to_vec())]
     part: Vec<Part>,
-    /// Rounds, of which the middle one is shown
+    /// Rounds; the median is shown
     #[arg(long, default_value_t = 7)]
     rounds: usize,
-    /// Where the pictures go
+    /// The folder for the plots
     #[arg(long, default_value = "docs")]
     pictures: PathBuf,
 }
@@ -67,7 +67,7 @@ fn main() {
     let binaries: Vec<_> = all.iter().filter(wanted).cloned().collect();
     if binaries.is_empty() {
         eprintln!(
-            "none of {} is here: run 'make servers'",
+            "none of {} is installed: run 'make servers'",
             arguments.server.join(", ")
         );
         std::process::exit(2);
@@ -97,7 +97,7 @@ fn main() {
     }
 }
 
-/// The processor and how many of it there are.
+/// The processor and the number of cores.
 fn machine() -> String {
     let info = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let model = info

@@ -1,4 +1,5 @@
-//! How soon a waiting worker has a job that was pushed to the last of its queues.
+//! The time from the push to the last of a waiting worker's queues until the worker
+//! has the job.
 
 use std::sync::mpsc;
 use std::thread;
@@ -8,8 +9,8 @@ use wurk_testkit::{Binary, Options, Resp, Server};
 
 use crate::tables;
 
-/// What the best library does today: waits on its first queue, and looks at the
-/// others when that wait runs out.
+/// Seconds that the alternative waits on its first queue before it polls the others,
+/// as libraries do.
 const POLL: &str = "2";
 
 pub(crate) fn table(binary: &Binary) {
@@ -32,7 +33,7 @@ pub(crate) fn table(binary: &Binary) {
     for way in [Way::Bclaim, Way::Poll] {
         let mut row = vec![way.name().to_owned()];
         for queues in [10, 100] {
-            // Many of those that take long, at once, and each at its own queues.
+            // Slow engines run many pairs at once, each on its own queues.
             let mut waits: Vec<_> = thread::scope(|scope| {
                 let pairs: Vec<_> = (0..way.pairs())
                     .map(|pair| {
@@ -77,7 +78,7 @@ impl Way {
         }
     }
 
-    /// Workers, each with one who pushes.
+    /// Workers, each with a client that pushes.
     fn pairs(self) -> u64 {
         match self {
             Self::Bclaim => 1,
@@ -92,7 +93,8 @@ impl Way {
         }
     }
 
-    /// The longest pause before a push, in milliseconds: any moment of a wait.
+    /// The longest pause before a push, in milliseconds, so that pushes fall anywhere in
+    /// a wait.
     fn pause(self) -> u64 {
         match self {
             Self::Bclaim => 12,
@@ -100,7 +102,7 @@ impl Way {
         }
     }
 
-    /// One try at the queues of `pair`; whether there was a job.
+    /// Tries the queues of `pair` once; returns whether there was a job.
     fn claim(self, con: &mut Resp, pair: u64, queues: usize) -> bool {
         let queue = |queue: usize| format!("queue:{pair}:{queue} queue:{pair}:{queue}|mine");
         match self {

@@ -1,4 +1,4 @@
-//! Pictures of the cost by number of queues, and of a full server that drains.
+//! Plots the cost by number of queues, and a full server that drains.
 
 use std::error::Error;
 use std::fs;
@@ -7,26 +7,26 @@ use std::path::Path;
 use plotters::prelude::*;
 use wurk_testkit::Binary;
 
-use crate::contender::Contender;
+use crate::engine::Engine;
 use crate::{memory, tables};
 
 const SIZE: (u32, u32) = (760, 440);
-const SHOWN: [Contender; 5] = [
-    Contender::Exists,
-    Contender::Wurk,
-    Contender::Evalsha,
-    Contender::Fcall,
-    Contender::Plain,
+const SHOWN: [Engine; 5] = [
+    Engine::Exists,
+    Engine::Wurk,
+    Engine::Evalsha,
+    Engine::Fcall,
+    Engine::Plain,
 ];
 
-/// The cost by number of queues, both in powers.
+/// Plots the cost by number of queues, on logarithmic axes.
 pub(crate) fn cost(folder: &Path, binary: &Binary, curves: &[tables::Curve]) {
     let lines: Vec<_> = curves
         .iter()
-        .filter(|(contender, _)| SHOWN.contains(contender))
-        .map(|(contender, points)| {
+        .filter(|(engine, _)| SHOWN.contains(engine))
+        .map(|(engine, points)| {
             (
-                contender.name(),
+                engine.name(),
                 points
                     .iter()
                     .map(|(queues, cost)| (*queues as f64, *cost))
@@ -42,7 +42,7 @@ pub(crate) fn cost(folder: &Path, binary: &Binary, curves: &[tables::Curve]) {
     report(draw(&file, &title, ["queues", "us"], &lines, true));
 }
 
-/// A full server while workers try to drain it.
+/// Plots the memory of a full server while a worker tries to drain it.
 pub(crate) fn memory(folder: &Path, curves: &[memory::Curve]) {
     let lines: Vec<_> = curves
         .iter()
@@ -65,7 +65,7 @@ fn draw(
     title: &str,
     axes: [&str; 2],
     lines: &[Line],
-    powers: bool,
+    logarithmic: bool,
 ) -> Result<(), Box<dyn Error>> {
     if let Some(folder) = file.parent() {
         fs::create_dir_all(folder)?;
@@ -79,7 +79,7 @@ fn draw(
     let (right, top) = (most(|point| point.0), most(|point| point.1) * 1.1);
     let area = SVGBackend::new(file, SIZE).into_drawing_area();
     area.fill(&WHITE)?;
-    let corner = if powers {
+    let corner = if logarithmic {
         SeriesLabelPosition::UpperLeft
     } else {
         SeriesLabelPosition::LowerLeft
@@ -114,7 +114,7 @@ fn draw(
                 .draw()?;
         }};
     }
-    if powers {
+    if logarithmic {
         chart!(builder.build_cartesian_2d((1.0..right).log_scale(), (1.0..top).log_scale())?);
     } else {
         chart!(builder.build_cartesian_2d(0.0..right, 0.0..top)?);
@@ -126,6 +126,6 @@ fn draw(
 
 fn report(drawn: Result<(), Box<dyn Error>>) {
     if let Err(error) = drawn {
-        eprintln!("no picture: {error}");
+        eprintln!("no plot: {error}");
     }
 }

@@ -1,30 +1,30 @@
-//! Calls per second, and what one costs the server then: at one connection and
-//! at fifty, pipelined and not.
+//! Calls per second, and the server's time for one: at one and at fifty connections,
+//! pipelined and not.
 
 use std::thread;
 use std::time::Instant;
 
 use wurk_testkit::{Binary, Reply};
 
-use crate::contender::Contender;
-use crate::cost::{Bench, Scene, median, pack};
-use crate::setting::Setting;
+use crate::cost::{Bench, Workload, median, pack};
+use crate::engine::Engine;
+use crate::environment::Environment;
 use crate::tables::{QUEUES, best_script, table};
 
 /// Connections, and calls that are sent together on each.
 const MODES: [(usize, usize); 4] = [(1, 1), (1, 16), (50, 1), (50, 16)];
-/// Claims in one go, where there is one queue.
+/// Claims in one measurement over a single queue; fewer over more queues.
 const CALLS: usize = 4_000;
 
-/// Claims a second, and the server's microseconds for one.
+/// Claims per second, and the server's time for one in microseconds.
 type Measured = (f64, f64);
 
-fn rate(bench: &mut Bench, scene: &Scene, contender: Contender, mode: (usize, usize)) -> Measured {
+fn rate(bench: &mut Bench, workload: &Workload, engine: Engine, mode: (usize, usize)) -> Measured {
     let (connections, batch) = mode;
-    let calls = CALLS / (1 + scene.keys.len() / 100);
-    bench.round(scene, contender, 16); // Sets the scene anew.
-    bench.refill(scene, calls);
-    let commands = contender.call(scene.script, &scene.keys, &scene.args);
+    let calls = CALLS / (1 + workload.keys.len() / 100);
+    bench.round(workload, engine, 16); // Prepares the data.
+    bench.refill(workload, calls);
+    let commands = engine.call(workload.script, &workload.keys, &workload.args);
     let wire = pack(&commands, batch);
     let replies = commands.len() * batch;
     let each = calls / connections / batch;
@@ -51,35 +51,35 @@ fn rate(bench: &mut Bench, scene: &Scene, contender: Contender, mode: (usize, us
 }
 
 pub(crate) fn tables(binary: &Binary, rounds: usize) {
-    for setting in Setting::ALL {
-        let (mut bench, replica) = setting.start(binary);
+    for environment in Environment::ALL {
+        let (mut bench, replica) = environment.start(binary);
         for queues in QUEUES {
-            let scene = Scene::claim(queues, 0, 200);
-            let mut all = vec![vec![Vec::new(); MODES.len()]; Contender::CLAIMS.len()];
+            let workload = Workload::claim(queues, 0, 200);
+            let mut all = vec![vec![Vec::new(); MODES.len()]; Engine::CLAIMS.len()];
             for _ in 0..rounds {
                 for (at, mode) in MODES.iter().enumerate() {
-                    for (who, contender) in Contender::CLAIMS.iter().enumerate() {
-                        all[who][at].push(rate(&mut bench, &scene, *contender, *mode));
+                    for (who, engine) in Engine::CLAIMS.iter().enumerate() {
+                        all[who][at].push(rate(&mut bench, &workload, *engine, *mode));
                     }
                 }
             }
-            show(binary, setting, queues, rounds, &all);
+            print(binary, environment, queues, rounds, &all);
         }
         drop(replica);
     }
 }
 
-fn show(
+fn print(
     binary: &Binary,
-    setting: Setting,
+    environment: Environment,
     queues: usize,
     rounds: usize,
     all: &[Vec<Vec<Measured>>],
 ) {
     let title = format!(
-        "{}, {}, {queues} queues: thousand claims a second (the server's microseconds for one), the middle of {rounds} rounds",
+        "{}, {}, {queues} queues: thousand claims per second (the server's microseconds for one), median of {rounds} rounds",
         binary.name,
-        setting.name()
+        environment.name()
     );
     let head = [
         "",
@@ -96,18 +96,18 @@ fn show(
     };
     let (rates, costs) = (middle(|(rate, _)| *rate), middle(|(_, cost)| *cost));
     let mut table = table(&title, &head);
-    for (who, contender) in Contender::CLAIMS.iter().enumerate() {
+    for (who, engine) in Engine::CLAIMS.iter().enumerate() {
         let cells = rates[who]
             .iter()
             .zip(&costs[who])
             .map(|(rate, cost)| format!("{:.1} ({cost:.1})", rate / 1e3));
-        table.add_row([contender.name().to_owned()].into_iter().chain(cells));
+        table.add_row([engine.name().to_owned()].into_iter().chain(cells));
     }
-    let cost = |who: Contender, at: usize| costs[who.row()][at];
+    let cost = |who: Engine, at: usize| costs[who.row()][at];
     let ratios = (0..MODES.len()).map(|at| {
         format!(
             "{:.2}",
-            best_script(|who| cost(who, at)) / cost(Contender::Wurk, at)
+            best_script(|who| cost(who, at)) / cost(Engine::Wurk, at)
         )
     });
     let name = "best script / WURK.CLAIM, server's time".to_owned();

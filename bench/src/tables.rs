@@ -5,24 +5,24 @@ use comfy_table::{CellAlignment, Table, presets};
 use wurk_client::scripts::{LOCK, REQUEUE, Script, ZADD};
 use wurk_testkit::{Binary, Options};
 
-use crate::contender::Contender;
-use crate::cost::{Bench, Scene, median};
-use crate::setting::Setting;
+use crate::cost::{Bench, Workload, median};
+use crate::engine::Engine;
+use crate::environment::Environment;
 
-/// A contender's cost by number of queues.
-pub(crate) type Curve = (Contender, Vec<(usize, f64)>);
+/// An engine's cost by number of queues.
+pub(crate) type Curve = (Engine, Vec<(usize, f64)>);
 
 pub(crate) const QUEUES: [usize; 3] = [1, 10, 100];
 
-/// The least of what the three ways to send a script cost.
-pub(crate) fn best_script(cost_of: impl Fn(Contender) -> f64) -> f64 {
-    [Contender::Eval, Contender::Evalsha, Contender::Fcall]
+/// The lowest cost of the three ways to send a script.
+pub(crate) fn best_script(cost_of: impl Fn(Engine) -> f64) -> f64 {
+    [Engine::Eval, Engine::Evalsha, Engine::Fcall]
         .map(cost_of)
         .into_iter()
         .fold(f64::INFINITY, f64::min)
 }
 
-/// A table whose numbers stand under one another.
+/// Prints the title and returns a table with right-aligned numbers.
 pub(crate) fn table(title: &str, head: &[&str]) -> Table {
     println!("\n{title}");
     let mut table = Table::new();
@@ -33,49 +33,50 @@ pub(crate) fn table(title: &str, head: &[&str]) -> Table {
     table
 }
 
-/// Every contender at every scene: the middle of `rounds`, interleaved.
+/// Measures every engine with every workload: the median of `rounds`, interleaved.
 pub(crate) fn measure(
     bench: &mut Bench,
-    scenes: &[(Scene, usize)],
-    contenders: &[Contender],
+    workloads: &[(Workload, usize)],
+    engines: &[Engine],
     rounds: usize,
 ) -> Vec<Vec<f64>> {
-    let mut all = vec![vec![Vec::new(); scenes.len()]; contenders.len()];
+    let mut all = vec![vec![Vec::new(); workloads.len()]; engines.len()];
     for _ in 0..rounds {
-        for (at, (scene, calls)) in scenes.iter().enumerate() {
-            for (who, contender) in contenders.iter().enumerate() {
-                all[who][at].push(bench.round(scene, *contender, *calls));
+        for (at, (workload, calls)) in workloads.iter().enumerate() {
+            for (who, engine) in engines.iter().enumerate() {
+                all[who][at].push(bench.round(workload, *engine, *calls));
             }
         }
     }
     all.iter_mut()
-        .map(|scenes| scenes.iter_mut().map(|rounds| median(rounds)).collect())
+        .map(|workloads| workloads.iter_mut().map(|rounds| median(rounds)).collect())
         .collect()
 }
 
-/// The claim over 1, 10 and 100 queues, of which the last holds the job; alone,
+/// Measures the claim over 1, 10 and 100 queues with the job in the last one; alone,
 /// with an AOF, and with a replica.
 pub(crate) fn by_queues(binary: &Binary, rounds: usize) -> Vec<Curve> {
-    let scenes = QUEUES.map(|queues| (Scene::claim(queues, 0, 200), 16_000 / (1 + queues / 25)));
+    let workloads =
+        QUEUES.map(|queues| (Workload::claim(queues, 0, 200), 16_000 / (1 + queues / 25)));
     let mut curves = Vec::new();
-    for setting in Setting::ALL {
-        let (mut bench, replica) = setting.start(binary);
-        let costs = measure(&mut bench, &scenes, &Contender::CLAIMS, rounds);
+    for environment in Environment::ALL {
+        let (mut bench, replica) = environment.start(binary);
+        let costs = measure(&mut bench, &workloads, &Engine::CLAIMS, rounds);
         drop(replica);
         let title = format!(
-            "{}, {}: microseconds of the server's time per claim, the middle of {rounds} rounds",
+            "{}, {}: microseconds of the server's time per claim, median of {rounds} rounds",
             binary.name,
-            setting.name()
+            environment.name()
         );
         let mut table = table(&title, &["", "1 queue", "10 queues", "100 queues"]);
-        for (contender, costs) in Contender::CLAIMS.iter().zip(&costs) {
+        for (engine, costs) in Engine::CLAIMS.iter().zip(&costs) {
             table.add_row(
-                [contender.name().to_owned()]
+                [engine.name().to_owned()]
                     .into_iter()
                     .chain(costs.iter().map(|cost| format!("{cost:.2}"))),
             );
         }
-        let cost_of = |who: Contender, at: usize| costs[who.row()][at];
+        let cost_of = |who: Engine, at: usize| costs[who.row()][at];
         let best_script = |at| best_script(|who| cost_of(who, at));
         let row = |name: &str, ratio: &dyn Fn(usize) -> f64| {
             [name.to_owned()]
@@ -84,20 +85,20 @@ pub(crate) fn by_queues(binary: &Binary, rounds: usize) -> Vec<Curve> {
                 .collect::<Vec<_>>()
         };
         table.add_row(row("best script / WURK.CLAIM", &|at| {
-            best_script(at) / cost_of(Contender::Wurk, at)
+            best_script(at) / cost_of(Engine::Wurk, at)
         }));
         table.add_row(row("the same above EXISTS", &|at| {
-            (best_script(at) - cost_of(Contender::Exists, at))
-                / (cost_of(Contender::Wurk, at) - cost_of(Contender::Exists, at)).max(0.01)
+            (best_script(at) - cost_of(Engine::Exists, at))
+                / (cost_of(Engine::Wurk, at) - cost_of(Engine::Exists, at)).max(0.01)
         }));
         table.add_row(row("WURK.CLAIM / EXISTS", &|at| {
-            cost_of(Contender::Wurk, at) / cost_of(Contender::Exists, at)
+            cost_of(Engine::Wurk, at) / cost_of(Engine::Exists, at)
         }));
         println!("{table}");
-        if setting == Setting::Alone {
+        if environment == Environment::Alone {
             let points =
                 |costs: &Vec<f64>| QUEUES.iter().copied().zip(costs.iter().copied()).collect();
-            curves = Contender::CLAIMS
+            curves = Engine::CLAIMS
                 .iter()
                 .copied()
                 .zip(costs.iter().map(points))
@@ -107,20 +108,20 @@ pub(crate) fn by_queues(binary: &Binary, rounds: usize) -> Vec<Curve> {
     curves
 }
 
-/// `WURK.REQUEUE`, `WURK.LOCK` and `WURK.ZADD` against their scripts.
+/// Measures `WURK.REQUEUE`, `WURK.LOCK` and `WURK.ZADD` against their scripts.
 pub(crate) fn other_commands(binary: &Binary, rounds: usize) {
     let mut bench = Bench::start(&Options::new(binary).module());
-    let bytes = |words: &[&str]| {
-        words
+    let bytes = |texts: &[&str]| {
+        texts
             .iter()
-            .map(|word| word.as_bytes().to_vec())
+            .map(|text| text.as_bytes().to_vec())
             .collect::<Vec<_>>()
     };
     let job = "j".repeat(200);
-    let scene = |script: &'static Script, keys: &[&str], args: &[&str], fill: Option<&str>| {
+    let workload = |script: &'static Script, keys: &[&str], args: &[&str], fill: Option<&str>| {
         let fill = fill.map(|list| (list.as_bytes().to_vec(), 0, 200));
         (
-            Scene {
+            Workload {
                 script,
                 keys: bytes(keys),
                 args: bytes(args),
@@ -131,38 +132,38 @@ pub(crate) fn other_commands(binary: &Binary, rounds: usize) {
             4_000,
         )
     };
-    let scenes = [
-        scene(
+    let workloads = [
+        workload(
             &REQUEUE,
             &["queue:mail|mine", "queue:mail"],
             &[&job],
             Some("queue:mail|mine"),
         ),
-        scene(&LOCK, &["reaper"], &["30000"], None),
-        scene(&ZADD, &["retry"], &["1700000000.5", &job], None),
+        workload(&LOCK, &["reaper"], &["30000"], None),
+        workload(&ZADD, &["retry"], &["1700000000.5", &job], None),
     ];
-    let costs = measure(&mut bench, &scenes, &Contender::CALLS, rounds);
+    let costs = measure(&mut bench, &workloads, &Engine::CALLS, rounds);
     let title = format!(
-        "{}: microseconds of the server's time per call, the middle of {rounds} rounds",
+        "{}: microseconds of the server's time per call, median of {rounds} rounds",
         binary.name
     );
     let mut table = table(&title, &["", "REQUEUE", "LOCK", "ZADD"]);
-    for (contender, costs) in Contender::CALLS.iter().zip(&costs) {
-        let name = contender.name().replace("WURK.CLAIM", "the module");
+    for (engine, costs) in Engine::CALLS.iter().zip(&costs) {
+        let name = engine.name().replace("WURK.CLAIM", "the module");
         table.add_row(
             [name]
                 .into_iter()
                 .chain(costs.iter().map(|cost| format!("{cost:.2}"))),
         );
     }
-    let cost_of = |who: Contender, at: usize| {
-        let mut calls = Contender::CALLS.iter();
+    let cost_of = |who: Engine, at: usize| {
+        let mut calls = Engine::CALLS.iter();
         calls
-            .position(|contender| *contender == who)
+            .position(|engine| *engine == who)
             .map_or(f64::NAN, |row| costs[row][at])
     };
-    let ratios = (0..scenes.len()).map(|at| {
-        let module = cost_of(Contender::Wurk, at);
+    let ratios = (0..workloads.len()).map(|at| {
+        let module = cost_of(Engine::Wurk, at);
         format!("{:.2}", module / best_script(|who| cost_of(who, at)))
     });
     let name = "the module / best script".to_owned();

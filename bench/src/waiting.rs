@@ -1,4 +1,4 @@
-//! What many waiting workers cost.
+//! What many waiting clients cost.
 
 use std::thread;
 use std::time::Duration;
@@ -8,7 +8,7 @@ use wurk_testkit::{Binary, Options, Resp};
 use crate::cost::Bench;
 use crate::tables;
 
-/// Waiting clients, and the queues that each waits on.
+/// Waiting clients, and the queues each of them waits on.
 const WAITING: usize = 5_000;
 const QUEUES: usize = 100;
 
@@ -19,7 +19,7 @@ pub(crate) fn table(binary: &Binary) {
         &title,
         &[
             "",
-            "bytes a client",
+            "bytes per client",
             "push that wakes one (us)",
             "push that wakes none (us)",
         ],

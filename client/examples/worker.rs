@@ -1,11 +1,11 @@
 //! A worker that loses no job: several threads, weighted queues, retries with
 //! back-off, jobs requeued at SIGTERM, and a reaper for processes that died.
 //!
-//! It claims and requeues by the client, which waits on all queues at once; the
-//! rest are plain commands, with the client as the fallback on a full server. A
-//! job is JSON with `jid` and `queue`; working on it is appending its `jid` to a
-//! file. Jobs are done at least once: a worker that is killed between working and
-//! acknowledging leaves its job to the reaper.
+//! It claims and requeues by the client, which waits on all queues at once. The rest
+//! are plain commands, with the client as the fallback on a full server. A job is
+//! JSON with `jid` and `queue`; working on it appends its `jid` to a file. Jobs are
+//! done at least once: if a worker is killed between working and acknowledging, the
+//! reaper requeues its job.
 //!
 //! ```sh
 //! cargo run --example worker -- --queue mail=3 --queue bulk=1 --done done.txt
@@ -41,16 +41,16 @@ struct Arguments {
     /// Jobs worked on at once
     #[arg(long, default_value_t = 4)]
     threads: usize,
-    /// The file that a job's jid is appended to when it is done
+    /// The file to append a job's jid to when it is done
     #[arg(long)]
     done: PathBuf,
     /// How long a job takes, in milliseconds
     #[arg(long, default_value_t = 0)]
     work: u64,
-    /// Of so many jobs one fails; 0 for none
+    /// One in this many jobs fails; 0 for none
     #[arg(long, default_value_t = 0)]
     fail_one_in: u32,
-    /// How long a silent process is taken to be alive, in seconds
+    /// Seconds without a heartbeat after which a process counts as dead
     #[arg(long, default_value_t = 60)]
     ttl: u64,
 }
@@ -68,7 +68,7 @@ impl FromStr for Weighted {
         let (name, weight) = text.split_once('=').unwrap_or((text, "1"));
         let weight = weight
             .parse()
-            .map_err(|_| format!("{weight} is no weight"))?;
+            .map_err(|_| format!("{weight} is not a weight"))?;
         Ok(Self {
             name: name.to_owned(),
             weight,
@@ -125,8 +125,8 @@ fn main() -> io::Result<()> {
 }
 
 impl Shared {
-    /// Runs `part` until the process is to end; after an error with a new
-    /// connection, in a moment.
+    /// Runs `part` until the process shuts down; after an error again, with a new
+    /// connection.
     fn until_stopped(&self, part: impl Fn(&mut Connection) -> RedisResult<()>) {
         while !self.stop.load(Relaxed) {
             let result = self
@@ -140,8 +140,8 @@ impl Shared {
         }
     }
 
-    /// Removes the process from the set, so that no reaper has to. If a job could
-    /// not be requeued the process stays in it, to be reaped.
+    /// Removes the process from the set, so that no reaper has to. If a job could not
+    /// be requeued the process stays in the set, to be reaped.
     fn deregister(&self) -> RedisResult<()> {
         let mut con = self.client.get_connection()?;
         let lists: Vec<_> = (0..self.arguments.threads)
@@ -159,7 +159,7 @@ impl Shared {
             .exec(&mut con)
     }
 
-    /// Sleeps, unless the process is to end.
+    /// Sleeps, at most until the process shuts down.
     fn pause(&self, pause: Duration) {
         let mut left = pause;
         while !self.stop.load(Relaxed) && !left.is_zero() {
@@ -175,7 +175,7 @@ impl Shared {
             .with_ttl(Duration::from_secs(self.arguments.ttl))
     }
 
-    /// Claims and works, job by job.
+    /// Claims and works on one job after another.
     fn work(&self, con: &mut Connection, index: usize) -> RedisResult<()> {
         let mut done = File::options()
             .create(true)
@@ -183,7 +183,7 @@ impl Shared {
             .open(&self.arguments.done)?;
         let queues = self.queues(index);
         let identity = self.process.identity();
-        // What an earlier connection of this thread had claimed and not finished.
+        // Jobs that this thread claimed on an earlier connection and did not finish.
         for queue in &queues {
             self.requeue_all(con, queue)?;
         }
@@ -205,8 +205,8 @@ impl Shared {
         Ok(())
     }
 
-    /// Does the job, or schedules its retry if it fails. It is somewhere else
-    /// before it is acknowledged.
+    /// Does the job, or schedules its retry if it fails, and acknowledges it last, so
+    /// that it is never lost.
     fn finish(
         &self,
         con: &mut Connection,
@@ -218,8 +218,8 @@ impl Shared {
             self.arguments.fail_one_in > 0 && fastrand::u32(..self.arguments.fail_one_in) == 0;
         if fails {
             let Some((again, at)) = retry(job, &queue.public) else {
-                // No object: its tries cannot be counted in it, and in the sorted
-                // set it would be one with others of the same bytes.
+                // Not a JSON object: retries cannot be counted in it, and equal jobs
+                // would be one member of the sorted set.
                 self.pause(Duration::from_secs(1));
                 self.wurk.requeue(con, claimed)?;
                 return Ok(());
@@ -230,7 +230,7 @@ impl Shared {
             })?;
         } else {
             let parsed: Value = serde_json::from_slice(job).unwrap_or_default();
-            // In one piece: other threads write to the file as well.
+            // One write: other threads append to the file too.
             let line = format!("{}\n", parsed["jid"].as_str().unwrap_or("no jid"));
             done.write_all(line.as_bytes())?;
         }
@@ -238,11 +238,12 @@ impl Shared {
         Ok(())
     }
 
-    /// The heartbeat, due retries, and the jobs of the dead, every second.
+    /// Every second writes the heartbeat, pushes due retries and requeues the jobs of
+    /// dead processes.
     fn maintenance_loop(&self, con: &mut Connection) -> RedisResult<()> {
         let identity = self.process.identity();
-        // A claim writes the heartbeat, job or none: from a list that nobody pushes
-        // to, it writes just that.
+        // A claim writes the heartbeat even if it finds no job: from a list that nobody
+        // pushes to, it writes nothing else.
         let nothing = [self.queue("", usize::MAX)];
         let second = Duration::from_secs(1);
         let lock = redis::cmd("SET")
@@ -276,7 +277,7 @@ impl Shared {
         Ok(())
     }
 
-    /// Pushes the jobs whose retry is due. A full server refuses that: they wait.
+    /// Pushes the jobs whose retry is due. On a full server they stay in the set.
     fn promote(&self, con: &mut Connection) -> RedisResult<()> {
         let due: Vec<Vec<u8>> = redis::cmd("ZRANGEBYSCORE")
             .arg(RETRY)
@@ -300,7 +301,7 @@ impl Shared {
         Ok(())
     }
 
-    /// Requeues the jobs of processes whose hash has expired.
+    /// Requeues the jobs of processes whose heartbeat has expired.
     fn reap(&self, con: &mut Connection) -> RedisResult<()> {
         let processes: Vec<Vec<u8>> = redis::cmd("SMEMBERS").arg(PROCESSES).query(con)?;
         for dead in processes {
@@ -317,7 +318,7 @@ impl Shared {
         Ok(())
     }
 
-    /// Requeues a whole private list, the job that was claimed last first.
+    /// Requeues a whole private list, starting with the job that was claimed last.
     fn requeue_all(&self, con: &mut Connection, queue: &Queue) -> RedisResult<()> {
         let jobs: Vec<Vec<u8>> = redis::cmd("LRANGE")
             .arg(&queue.private)
@@ -330,7 +331,7 @@ impl Shared {
         Ok(())
     }
 
-    /// The queues, and where a thread's jobs of each are in flight.
+    /// The queues, each with a thread's private list.
     fn queues(&self, index: usize) -> Vec<Queue> {
         let queues = self.arguments.queues.iter();
         queues.map(|queue| self.queue(&queue.name, index)).collect()
@@ -342,7 +343,7 @@ impl Shared {
         Queue::new(public, private)
     }
 
-    /// All queues in an order drawn by their weights.
+    /// Shuffles the queues by their weights.
     fn by_weight(&self, queues: &[Queue]) -> Vec<Queue> {
         let mut left: Vec<_> = queues
             .iter()
@@ -368,7 +369,7 @@ impl Shared {
     }
 }
 
-/// The job with one more try counted, and when that is due: later each time.
+/// The job with its retry count raised, and when the retry is due: later each time.
 /// `None` if the job is not a JSON object.
 fn retry(job: &[u8], public: &[u8]) -> Option<(String, f64)> {
     let Ok(Value::Object(mut job)) = serde_json::from_slice(job) else {
@@ -397,7 +398,7 @@ fn lists_of(identity: &[u8]) -> Vec<u8> {
     pattern
 }
 
-/// The queue of a private list. Its own name may hold the separator too.
+/// The queue of a private list. The queue's name may contain the separator too.
 fn public_of(private: &[u8]) -> &[u8] {
     let public = private.rsplitn(5, |byte| *byte == b'|').nth(4);
     public.unwrap_or(private)

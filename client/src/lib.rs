@@ -72,3 +72,8 @@ pub use heartbeat::Heartbeat;
 pub use process::{Info, Process};
 pub use queue::{Claimed, Queue};
 pub use redis;
+
+/// Runs the snippet of the package's README as a doctest.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

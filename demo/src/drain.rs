@@ -1,4 +1,4 @@
-//! Workers take the jobs out again, through the client.
+//! Workers drain the queues, by the client.
 
 use std::thread;
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
@@ -8,23 +8,23 @@ use indicatif::ProgressBar;
 use redis::{Client, Connection, RedisError, RedisResult};
 use wurk_client::{Heartbeat, Queue, Wurk};
 
-use crate::show;
+use crate::progress;
 
-/// The sorted set of jobs that failed and will be tried again.
+/// The sorted set of failed jobs that will be retried.
 pub(crate) const RETRY: &str = "retry";
 
 /// What a worker has done.
 #[derive(Default)]
 pub(crate) struct Worked {
-    /// The jobs that it finished.
+    /// The jobs it finished.
     pub(crate) done: Vec<Vec<u8>>,
-    /// How many it put into [`RETRY`].
+    /// How many it scheduled for a retry.
     pub(crate) retried: usize,
     /// How many it requeued.
     pub(crate) requeued: usize,
 }
 
-/// Drains all queues.
+/// Drains all queues with `workers` workers.
 pub(crate) fn with_workers(
     client: &Client,
     queues: &[Queue],
@@ -32,7 +32,7 @@ pub(crate) fn with_workers(
     workers: usize,
     jobs: usize,
 ) -> RedisResult<Vec<Worked>> {
-    let bar = show::bar(
+    let bar = progress::bar(
         jobs as u64,
         "draining {wide_bar} {human_pos} of {human_len} jobs, {msg} used",
     );
@@ -65,7 +65,7 @@ pub(crate) fn with_workers(
     Ok(worked)
 }
 
-/// One worker: claims until every queue is empty. Of twenty jobs one fails and
+/// Runs one worker: claims until every queue is empty. Of twenty jobs one fails and
 /// is scheduled for a retry, one is requeued as at a shutdown, the others are done.
 fn work(
     mut con: Connection,
@@ -77,7 +77,7 @@ fn work(
 ) -> RedisResult<Worked> {
     let mut random = Rng::with_seed(number as u64);
     let identity = format!("demo:{}:f00:{number}", std::process::id());
-    // Jobs of its own: two workers of one process do not share private lists.
+    // Each worker has private lists of its own, although they share a process.
     let queues: Vec<_> = queues
         .iter()
         .map(|queue| {
@@ -113,7 +113,7 @@ fn work(
         }
         bar.inc(1);
         if number == 0 && worked.done.len() % 256 == 0 {
-            bar.set_message(show::bytes(show::memory(&mut con, "used_memory")?));
+            bar.set_message(progress::bytes(progress::memory(&mut con, "used_memory")?));
         }
     }
 }

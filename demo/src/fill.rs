@@ -1,4 +1,4 @@
-//! Jobs go in until the server refuses.
+//! Pushes jobs until the server refuses.
 
 use std::collections::HashSet;
 use std::thread;
@@ -10,38 +10,38 @@ use redis::{Connection, RedisError, RedisResult};
 use wurk_client::{Claimed, Queue, Wurk, is_oom};
 use wurk_testkit::jobs;
 
-use crate::show;
+use crate::progress;
 
-/// Pushes jobs until a worker's own claim is refused. Returns the jobs, and
-/// what the worker is told, which is the error that it takes to the client.
+/// Pushes jobs until a worker's `LMOVE` is refused. Returns the jobs, and that error,
+/// which the worker passes to the client.
 pub(crate) fn until_refused(
     con: &mut Connection,
     queues: &[Queue],
 ) -> RedisResult<(HashSet<Vec<u8>>, RedisError)> {
-    let most = show::memory(con, "maxmemory")?;
-    let bar = show::bar(
+    let most = progress::memory(con, "maxmemory")?;
+    let bar = progress::bar(
         most,
         "filling  {wide_bar} {bytes} of {total_bytes}, {msg} jobs",
     );
     let mut random = Rng::new();
     let mut pushed = HashSet::new();
     let refused = loop {
-        // By the dozen while they fit, then one by one.
+        // In batches while they fit, then one by one.
         for batch in [24, 1] {
             push(con, queues, &mut random, batch, &mut pushed, &bar)?;
         }
         if let Some(refused) = claim_plainly(con, &queues[0])? {
             break refused;
         }
-        // The server gives buffers back when it finds the time for it.
+        // The server frees client buffers in the background.
         thread::sleep(Duration::from_millis(20));
     };
     bar.finish_and_clear();
     println!(
         "filled   {} jobs, {} of {} used",
-        show::grouped(pushed.len()),
-        show::bytes(show::memory(con, "used_memory")?),
-        show::bytes(most),
+        progress::grouped(pushed.len()),
+        progress::bytes(progress::memory(con, "used_memory")?),
+        progress::bytes(most),
     );
     println!(
         "refused  LMOVE: {} {}",
@@ -51,7 +51,7 @@ pub(crate) fn until_refused(
     Ok((pushed, refused))
 }
 
-/// Pushes `batch` jobs at a time until they are refused.
+/// Pushes `batch` jobs at a time until the server refuses.
 fn push(
     con: &mut Connection,
     queues: &[Queue],
@@ -70,14 +70,14 @@ fn push(
             Err(error) => return Err(error),
         }
         if pushed.len() % 1_000 < batch {
-            bar.set_message(show::grouped(pushed.len()));
-            bar.set_position(show::memory(con, "used_memory")?);
+            bar.set_message(progress::grouped(pushed.len()));
+            bar.set_position(progress::memory(con, "used_memory")?);
         }
     }
 }
 
-/// A worker's claim by plain `LMOVE`: the error of a full server, or `None` with
-/// the job requeued, by the client, since the server may be full by now.
+/// Claims by plain `LMOVE`. Returns the error of a full server. `None` if it worked:
+/// then the job is requeued, by the client, since the server may be full by now.
 fn claim_plainly(con: &mut Connection, queue: &Queue) -> RedisResult<Option<RedisError>> {
     let claim = redis::cmd("LMOVE")
         .arg(&[&queue.public, &queue.private])

@@ -1,4 +1,4 @@
-//! What has become of each job.
+//! Accounts for each job.
 
 use std::collections::HashSet;
 
@@ -7,10 +7,10 @@ use redis::{Connection, RedisResult};
 use wurk_client::Queue;
 
 use crate::drain::{RETRY, Worked};
-use crate::show;
+use crate::progress;
 
-/// Counts, prints the table and the last line. `false` where a job is lost,
-/// stands twice, or came from nowhere.
+/// Counts the jobs, and prints the table and the last line. Returns `false` if a job
+/// is lost, found twice, or was never pushed.
 pub(crate) fn settle(
     con: &mut Connection,
     queues: &[Queue],
@@ -21,56 +21,56 @@ pub(crate) fn settle(
     let retried: usize = worked.iter().map(|worked| worked.retried).sum();
     let done: Vec<_> = worked.into_iter().flat_map(|worked| worked.done).collect();
     let retry: Vec<Vec<u8>> = redis::cmd("ZRANGE").arg(RETRY).arg(0).arg(-1).query(con)?;
-    let (mut waiting, mut flying) = (Vec::new(), Vec::new());
+    let (mut waiting, mut in_flight) = (Vec::new(), Vec::new());
     for queue in queues {
         waiting.append(&mut list(con, &queue.public)?);
         // Of every worker.
         let pattern = [b"*", queue.private.as_slice(), b"*"].concat();
         let lists: Vec<Vec<u8>> = redis::cmd("KEYS").arg(pattern).query(con)?;
         for private in lists {
-            flying.append(&mut list(con, &private)?);
+            in_flight.append(&mut list(con, &private)?);
         }
     }
 
-    let used = show::memory(con, "used_memory")?;
+    let used = progress::memory(con, "used_memory")?;
     let mut table = Table::new();
     table.load_preset(presets::UTF8_BORDERS_ONLY);
     for (what, count) in [
         ("pushed", pushed.len()),
         ("done", done.len()),
         ("failed, waiting in retry", retry.len()),
-        ("in flight", flying.len()),
+        ("in flight", in_flight.len()),
         ("in queues", waiting.len()),
-        ("given back and claimed again", requeued),
+        ("requeued and claimed again", requeued),
     ] {
-        table.add_row([what.to_owned(), show::grouped(count)]);
+        table.add_row([what.to_owned(), progress::grouped(count)]);
     }
-    table.add_row(["memory used at the end".to_owned(), show::bytes(used)]);
+    table.add_row(["memory used at the end".to_owned(), progress::bytes(used)]);
     if let Some(column) = table.column_mut(1) {
         column.set_cell_alignment(CellAlignment::Right);
     }
     println!("{table}");
 
-    let found = [done, retry, flying, waiting].concat();
+    let found = [done, retry, in_flight, waiting].concat();
     let places = found.len();
     let found: HashSet<_> = found.into_iter().collect();
     let lost = pushed.difference(&found).count();
     let twice = places - found.len();
-    let strange = found.difference(pushed).count();
-    if twice + strange > 0 {
+    let unknown = found.difference(pushed).count();
+    if twice + unknown > 0 {
         println!(
-            "{} jobs twice, {} from nowhere",
-            show::grouped(twice),
-            show::grouped(strange)
+            "{} jobs found twice, {} never pushed",
+            progress::grouped(twice),
+            progress::grouped(unknown)
         );
     }
     println!(
         "{} jobs in, {} accounted for, {} lost",
-        show::grouped(pushed.len()),
-        show::grouped(pushed.len() - lost),
-        show::grouped(lost),
+        progress::grouped(pushed.len()),
+        progress::grouped(pushed.len() - lost),
+        progress::grouped(lost),
     );
-    Ok(lost + twice + strange == 0 && retried > 0 && requeued > 0)
+    Ok(lost + twice + unknown == 0 && retried > 0 && requeued > 0)
 }
 
 fn list(con: &mut Connection, key: &[u8]) -> RedisResult<Vec<Vec<u8>>> {

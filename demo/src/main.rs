@@ -1,17 +1,17 @@
-//! Fills a Redis until it refuses, shows what a worker is told then, and drains
-//! it through the client. Ends with a table, and non-zero where a job is lost.
+//! Fills a Redis until it refuses writes, shows the error that a worker gets then, and
+//! drains it by the client. Prints a table at the end, and fails if a job is lost.
 //!
-//! | room | what is in it |
+//! | module | what is in it |
 //! | --- | --- |
-//! | `fill` | jobs go in until the server refuses |
-//! | `drain` | workers take them out again |
-//! | `ledger` | what has become of each, and the table |
-//! | `show` | bars on a terminal, lines elsewhere |
+//! | `fill` | pushes jobs until the server refuses |
+//! | `drain` | workers drain the queues |
+//! | `ledger` | accounts for each job, and prints the table |
+//! | `progress` | progress bars, and numbers for people |
 
 mod drain;
 mod fill;
 mod ledger;
-mod show;
+mod progress;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -21,13 +21,13 @@ use redis::RedisResult;
 use wurk_client::Queue;
 use wurk_testkit::{Binary, Options};
 
-/// Fills a Redis until it refuses, and drains it.
+/// Fills a Redis until it refuses writes, and drains it.
 #[derive(Parser)]
 struct Arguments {
-    /// The server's program [default: one of `make servers`, or of PATH]
+    /// The server's program [default: one of `make servers`, or in PATH]
     #[arg(long, value_name = "PATH")]
     server: Option<PathBuf>,
-    /// Load no module: drain by the scripts
+    /// Do not load the module: drain by the scripts
     #[arg(long)]
     no_module: bool,
     /// Memory that the server may use, in MiB
@@ -41,7 +41,7 @@ struct Arguments {
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
     let Some(binary) = server(&arguments) else {
-        eprintln!("no server to show it on: run 'make servers', or name one with --server");
+        eprintln!("no server found: run 'make servers', or name one with --server");
         return ExitCode::from(2);
     };
     match run(&arguments, &binary) {
@@ -54,7 +54,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// The server that is named, or the first at hand that does what is asked.
+/// The named server, or the first one that can run the demo.
 fn server(arguments: &Arguments) -> Option<Binary> {
     match &arguments.server {
         Some(path) => Binary::at(path),

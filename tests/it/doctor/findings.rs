@@ -15,7 +15,7 @@ fn program() -> PathBuf {
         .nth(2)
         .map(|folder| folder.join("wurk-doctor"));
     let program = program.filter(|program| program.exists());
-    program.expect("no doctor: run 'cargo build -p wurk-client --features doctor'")
+    program.expect("no doctor: run 'cargo build --package wurk-doctor'")
 }
 
 pub fn ask(url: &str, more: &[&str]) -> Output {
@@ -52,7 +52,7 @@ fn findings(server: &Server, user: &str) -> (i32, impl Fn(&str) -> String + use<
     let diagnosis = diagnose(&url, &[]);
     assert_eq!(digest(&mut server.connect()), before, "it changes nothing");
     let table = String::from_utf8_lossy(&ask(&url, &[]).stdout).into_owned();
-    for topic in ["server", "road", "writes", "snapshots", "AOF"] {
+    for topic in ["server", "strategy", "writes", "snapshots", "AOF"] {
         assert!(table.contains(topic), "{table}");
     }
     diagnosis
@@ -82,10 +82,10 @@ pub fn reports_what_it_found(binary: &Binary) {
             find("module"),
             format!("fine: loaded, {}", env!("CARGO_PKG_VERSION"))
         );
-        assert_eq!(find("road"), "fine: the module's commands");
+        assert_eq!(find("strategy"), "fine: the module's commands");
         assert_eq!(
-            find("rights"),
-            "fine: default may call each command of the module"
+            find("permissions"),
+            "fine: default may run all commands of the module"
         );
         assert_eq!(find("growth limit"), "fine: none");
         assert_eq!(find("writes"), "fine: taken");
@@ -98,36 +98,36 @@ pub fn reports_what_it_found(binary: &Binary) {
     let (status, find) = findings(&server, "");
     assert_eq!(status, 0);
     assert_eq!(find("module"), "fine: not loaded");
-    let road = if binary.loads_modules() {
+    let strategy = if binary.loads_modules() {
         "fine: scripts flagged allow-oom"
     } else {
-        "fine: scripts behind a write"
+        "fine: write-first scripts"
     };
-    assert_eq!(find("road"), road);
+    assert_eq!(find("strategy"), strategy);
     // Full.
     con.must("CONFIG SET maxmemory 500000");
     let (status, find) = findings(&server, "");
     assert_eq!(status, 1);
-    assert!(find("memory").starts_with("mend: "), "{}", find("memory"));
+    assert!(find("memory").starts_with("warn: "), "{}", find("memory"));
     // No limit, and a policy that throws jobs away.
     con.must("CONFIG SET maxmemory 0");
     con.must("CONFIG SET maxmemory-policy allkeys-lru");
     let (status, find) = findings(&server, "");
     assert_eq!(status, 1);
-    assert_eq!(find("maxmemory"), "mend: no limit");
-    assert_eq!(find("policy"), "mend: allkeys-lru");
+    assert_eq!(find("maxmemory"), "warn: no limit");
+    assert_eq!(find("policy"), "warn: allkeys-lru");
     con.must("CONFIG SET maxmemory 100mb");
     con.must("CONFIG SET maxmemory-policy noeviction");
-    // A user that may run no scripts: no road at all.
+    // A user that may run no scripts: no strategy at all.
     con.must("ACL SETUSER poor on >secret ~* +@all -@scripting");
     let (status, find) = findings(&server, "poor:secret@");
     assert_eq!(status, 1);
-    assert_eq!(find("road"), "mend: none: no module, and no scripts");
+    assert_eq!(find("strategy"), "warn: none: no module, and no scripts");
     // A user that may do little, and sees little.
     con.must("ACL SETUSER blind on >secret ~queue:* -@all +lmove +eval");
     let (status, find) = findings(&server, "blind:secret@");
     assert_eq!(status, 1);
-    assert_eq!(find("road"), "mend: none: no module, and no scripts");
+    assert_eq!(find("strategy"), "warn: none: no module, and no scripts");
     assert!(
         find("scripts").starts_with("fine: this user may not type, time, hset, "),
         "{}",
@@ -145,7 +145,7 @@ pub fn reports_what_it_found(binary: &Binary) {
         "AOF",
     ] {
         assert!(
-            find(topic).starts_with("unseen: this user may not ask "),
+            find(topic).starts_with("skipped: this user may not run "),
             "{topic}: {}",
             find(topic)
         );
@@ -153,7 +153,7 @@ pub fn reports_what_it_found(binary: &Binary) {
     // One that may do just what README's line for scripts says.
     con.must(acl::readme(1));
     let (status, find) = findings(&server, "worker:secret@");
-    assert_eq!((status, find("road")), (0, road.to_owned()));
+    assert_eq!((status, find("strategy")), (0, strategy.to_owned()));
     con.must("ACL SETUSER worker -rpush -sadd -lmove");
     let (_, find) = findings(&server, "worker:secret@");
     let expected = if binary.loads_modules() {
@@ -180,7 +180,7 @@ pub fn reports_what_it_found(binary: &Binary) {
     let (status, find) = findings(&server, "");
     assert_eq!(
         (status, find("replication").as_str()),
-        (1, "mend: a replica")
+        (1, "warn: a replica")
     );
     if binary.loads_modules() {
         a_right_is_missing(binary);
@@ -195,10 +195,13 @@ fn a_right_is_missing(binary: &Binary) {
     let (status, find) = findings(&server, "poor:secret@");
     assert_eq!(status, 1);
     assert_eq!(
-        find("road"),
-        "mend: none: WURK.CLAIM is closed to this user"
+        find("strategy"),
+        "warn: none: this user may not run WURK.CLAIM"
     );
-    assert_eq!(find("rights"), "mend: poor may not wurk.claim, wurk.zadd");
+    assert_eq!(
+        find("permissions"),
+        "warn: poor may not wurk.claim, wurk.zadd"
+    );
     assert_eq!(find("growth limit"), "fine: 15 % past maxmemory");
 }
 

@@ -32,7 +32,7 @@ pub fn diverges_when_full_unless_it_ignores_maxmemory(binary: &Binary) {
     here.must("WAIT 1 20000");
     assert_eq!(digest(&mut here), digest(&mut there));
     let (_, find) = diagnose(&at_replica, &[]);
-    assert_eq!(find("replication"), "mend: a replica");
+    assert_eq!(find("replication"), "warn: a replica");
     assert_eq!(find("divergence"), "none");
     let (status, find) = diagnose(&at_primary, &[]);
     assert_eq!(
@@ -43,7 +43,7 @@ pub fn diverges_when_full_unless_it_ignores_maxmemory(binary: &Binary) {
     // With a limit of its own: reported before it is full,
     there.must("CONFIG SET maxmemory 100mb");
     there.must("CONFIG SET replica-ignore-maxmemory no");
-    let found = "mend: a replica, replica-ignore-maxmemory no,";
+    let found = "warn: a replica, replica-ignore-maxmemory no,";
     let (_, find) = diagnose(&at_replica, &[]);
     assert_eq!(find("replication"), format!("{found} not full yet"));
     // and when it is full: it drops the move silently.
@@ -67,7 +67,7 @@ pub fn diverges_when_full_unless_it_ignores_maxmemory(binary: &Binary) {
     );
     let (_, find) = diagnose(&at_replica, &[]);
     assert!(
-        find("divergence").starts_with("mend: 1 commands of its primary"),
+        find("divergence").starts_with("warn: 1 commands from its primary"),
         "{}",
         find("divergence")
     );
@@ -78,7 +78,7 @@ pub fn diverges_when_full_unless_it_ignores_maxmemory(binary: &Binary) {
     assert_eq!(
         (find("replication").as_str(), status),
         (
-            "mend: a primary, replicas: 1, replica-ignore-maxmemory no",
+            "warn: a primary, replicas: 1, replica-ignore-maxmemory no",
             1
         )
     );

@@ -14,7 +14,7 @@ fn url(server: &Server) -> String {
     format!("redis://127.0.0.1:{}/", server.port)
 }
 
-/// With a limit, so that nothing but its state is found to be mended.
+/// With a limit, so that nothing but its state is worth a warning.
 fn queue(binary: &Binary) -> Options {
     Options::new(binary)
         .module_if_supported()
@@ -29,7 +29,7 @@ fn refuses(server: &Server, code: &str) -> impl Fn(&str) -> String + use<> {
     let writes = find("writes");
     assert_eq!(status, 1, "{writes}");
     assert!(
-        writes.starts_with(&format!("mend: {code} ")),
+        writes.starts_with(&format!("warn: {code} ")),
         "{code}: {writes}"
     );
     find
@@ -59,13 +59,17 @@ pub fn after_a_failed_write(binary: &Binary) {
     fs::create_dir_all(taken.join("x")).expect("a folder");
     save_ends(&mut con, "err");
     let find = refuses(&server, "MISCONF");
-    assert_eq!(find("snapshots"), "mend: the last save failed");
-    assert!(find("road").starts_with("fine: "), "{}", find("road"));
+    assert_eq!(find("snapshots"), "warn: the last save failed");
+    assert!(
+        find("strategy").starts_with("fine: "),
+        "{}",
+        find("strategy")
+    );
     // Told to go on nevertheless, it does, and still has no snapshot.
     con.must("CONFIG SET stop-writes-on-bgsave-error no");
     let (status, find) = diagnose(&url(&server), &[]);
     assert_eq!((find("writes").as_str(), status), ("fine: taken", 1));
-    assert_eq!(find("snapshots"), "mend: the last save failed");
+    assert_eq!(find("snapshots"), "warn: the last save failed");
     fs::remove_dir_all(taken).expect("a folder");
     save_ends(&mut con, "ok");
     is_well(&server);
@@ -93,7 +97,7 @@ pub fn after_a_failed_write(binary: &Binary) {
             .is_some_and(|error| error.starts_with("MISCONF "))
     });
     let find = refuses(&server, "MISCONF");
-    assert_eq!(find("AOF"), "mend: its last write failed");
+    assert_eq!(find("AOF"), "warn: its last write failed");
     assert_eq!(find("snapshots"), "fine: none has failed");
 }
 
@@ -103,14 +107,18 @@ pub fn without_replicas_primary_or_slots(binary: &Binary) {
     let mut con = server.connect();
     con.must("CONFIG SET min-replicas-to-write 1");
     let find = refuses(&server, "NOREPLICAS");
-    assert!(find("road").starts_with("fine: "), "{}", find("road"));
+    assert!(
+        find("strategy").starts_with("fine: "),
+        "{}",
+        find("strategy")
+    );
     // To a user who may not try a write the configuration tells it.
     con.must("ACL SETUSER watcher on >secret ~* +@all -lrem");
     let watcher = format!("redis://watcher:secret@127.0.0.1:{}/", server.port);
     let (status, find) = diagnose(&watcher, &[]);
     assert_eq!(
         (find("writes").as_str(), status),
-        ("mend: too few replicas", 1)
+        ("warn: too few replicas", 1)
     );
     let replica = queue(binary)
         .set("replicaof", &["127.0.0.1", &server.port.to_string()])
@@ -125,7 +133,11 @@ pub fn without_replicas_primary_or_slots(binary: &Binary) {
     });
     is_well(&server);
     let (_, find) = diagnose(&watcher, &[]);
-    assert!(find("writes").starts_with("unseen: "), "{}", find("writes"));
+    assert!(
+        find("writes").starts_with("skipped: "),
+        "{}",
+        find("writes")
+    );
 
     drop(refuses(&replica, "READONLY"));
     there.must("CONFIG SET replica-serve-stale-data no");
@@ -137,14 +149,14 @@ pub fn without_replicas_primary_or_slots(binary: &Binary) {
         "READONLY"
     };
     let find = refuses(&replica, code);
-    assert_eq!(find("replication"), "mend: a replica");
-    let unseen = if binary.loads_modules() {
+    assert_eq!(find("replication"), "warn: a replica");
+    let expected = if binary.loads_modules() {
         "fine: the module's commands"
     } else {
         // Whether this user may run scripts is not known before it is over.
-        "unseen: EVAL is answered MASTERDOWN"
+        "skipped: EVAL failed: MASTERDOWN"
     };
-    assert_eq!(find("road"), unseen);
+    assert_eq!(find("strategy"), expected);
 
     // A node of a cluster that has no slots.
     let node = queue(binary).set("cluster-enabled", &["yes"]).start();
@@ -165,12 +177,12 @@ pub fn while_busy_paused_or_loading(binary: &Binary) {
             .is_some_and(|error| error.starts_with("BUSY "))
     });
     let find = refuses(&server, "BUSY");
-    assert_eq!(find("memory"), "unseen: INFO memory is answered BUSY");
+    assert_eq!(find("memory"), "skipped: INFO memory failed: BUSY");
     // Nor is another database to be had.
     let (status, find) = diagnose(&format!("{}1", url(&server)), &[]);
     assert_eq!(status, 1);
     assert!(
-        find("writes").starts_with("mend: BUSY "),
+        find("writes").starts_with("warn: BUSY "),
         "{}",
         find("writes")
     );
@@ -182,7 +194,11 @@ pub fn while_busy_paused_or_loading(binary: &Binary) {
     con.must("CONFIG SET maxclients 1");
     let find = refuses(&server, "ERR");
     assert!(find("writes").ends_with("max number of clients reached"));
-    assert!(find("memory").starts_with("unseen: "), "{}", find("memory"));
+    assert!(
+        find("memory").starts_with("skipped: "),
+        "{}",
+        find("memory")
+    );
     con.must("CONFIG SET maxclients 1000");
     is_well(&server);
 
@@ -191,9 +207,13 @@ pub fn while_busy_paused_or_loading(binary: &Binary) {
     let (status, find) = diagnose(&url(&server), &["--timeout", "1"]);
     assert_eq!(status, 1);
     let writes = find("writes");
-    assert!(writes.starts_with("mend: no answer in time"), "{writes}");
+    assert!(writes.starts_with("warn: timed out"), "{writes}");
     assert_eq!(find("policy"), "fine: noeviction");
-    assert!(find("rights").starts_with("unseen: "), "{}", find("rights"));
+    assert!(
+        find("permissions").starts_with("skipped: "),
+        "{}",
+        find("permissions")
+    );
     con.must("CLIENT UNPAUSE");
     is_well(&server);
 

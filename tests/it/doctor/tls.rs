@@ -77,10 +77,10 @@ pub fn connects_over_tls(binary: &Binary) {
     let url = format!("rediss://127.0.0.1:{port}/");
     let well = |url: &str, more: &[&str]| {
         let (status, find) = diagnose(url, more);
-        let road = find("road");
+        let strategy = find("strategy");
         assert!(
-            status == 0 && road.starts_with("fine: "),
-            "{more:?}: {road}"
+            status == 0 && strategy.starts_with("fine: "),
+            "{more:?}: {strategy}"
         );
     };
     let unanswered = |url: &str, more: &[&str], why: &str| {

@@ -1,9 +1,9 @@
-//! What a user may not run inside a script, asked without writing.
+//! Which commands the user may not run inside a script, found without writing.
 
 use redis::{Connection, RedisError, RedisResult};
 
-/// Takes pairs of a command's name and its arguments, in one string, and returns
-/// the names of those that the user may not run.
+/// Runs each of `ARGV`, a command with its arguments in one string, and returns the
+/// names of those that the user may not run.
 const PROBE: &str = r#"
 local denied = {}
 for i = 1, #ARGV do
@@ -18,7 +18,7 @@ end
 return denied
 "#;
 
-/// What the scripts call; reads, and writes that their arguments end.
+/// What wurk's scripts call: reads, and writes that fail for their arguments.
 const HARMLESS: [&str; 10] = [
     "type wurk-doctor:nobody",
     "time",
@@ -32,22 +32,24 @@ const HARMLESS: [&str; 10] = [
     "zremrangebyrank wurk-doctor:nobody x x",
 ];
 
-/// Writes that no argument ends; a script that is flagged to write nothing does.
-/// The last of the others is needed before 7.0 only.
-const WHERE_FLAGGED: [&str; 2] = ["sadd wurk-doctor:nobody x", "rpush wurk-doctor:nobody x"];
+/// Writes that no argument makes fail: only for a script that is flagged
+/// `no-writes`, which refuses them. Replaces the last of [`HARMLESS`], which only
+/// the scripts for servers before 7.0 call.
+const REFUSED_BY_FLAG: [&str; 2] = ["sadd wurk-doctor:nobody x", "rpush wurk-doctor:nobody x"];
 
-/// The commands of the scripts that the user may not run in one, and whether the
-/// server knows flags, as from 7.0 on.
+/// The commands that the user may not run in a script, and whether the server
+/// knows script flags, as it does from 7.0 on.
 pub(crate) fn denied(con: &mut Connection) -> RedisResult<(Vec<String>, bool)> {
     let (_, always) = HARMLESS.split_last().unwrap_or((&"", &[]));
     let flagged = format!("#!lua flags=no-writes{PROBE}");
-    let refused = |error: &RedisError| error.detail().is_some_and(|text| text.contains("near '#'"));
-    match ask(con, &flagged, &[always, &WHERE_FLAGGED].concat()) {
-        Err(error) if refused(&error) => Ok((ask(con, PROBE, &HARMLESS)?, false)),
+    let knows_no_flags =
+        |error: &RedisError| error.detail().is_some_and(|text| text.contains("near '#'"));
+    match run(con, &flagged, &[always, &REFUSED_BY_FLAG].concat()) {
+        Err(error) if knows_no_flags(&error) => Ok((run(con, PROBE, &HARMLESS)?, false)),
         denied => Ok((denied?, true)),
     }
 }
 
-fn ask(con: &mut Connection, script: &str, calls: &[&str]) -> RedisResult<Vec<String>> {
+fn run(con: &mut Connection, script: &str, calls: &[&str]) -> RedisResult<Vec<String>> {
     redis::cmd("EVAL").arg(script).arg(0).arg(calls).query(con)
 }

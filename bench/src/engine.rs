@@ -1,17 +1,17 @@
-//! All that a claim could be done by, and the floor under it.
+//! The ways to make a claim, and two baselines.
 
 use wurk_client::scripts::{CLAIM, LOCK, REQUEUE, Script, ZADD};
 use wurk_testkit::Resp;
 
-/// A way to do it.
+/// A way to make a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Contender {
-    /// `EXISTS` with the same arguments: what they cost without any work.
+pub(crate) enum Engine {
+    /// Baseline: `EXISTS` with the same arguments, which costs what they cost to parse.
     Exists,
-    /// One bare `LMOVE`: no heartbeat, one queue.
+    /// Baseline: one `LMOVE`, without heartbeat, for one queue.
     Lmove,
     Wurk,
-    /// `WURK.BCLAIM` with a job there.
+    /// `WURK.BCLAIM` on queues that hold a job.
     Bclaim,
     Eval,
     Evalsha,
@@ -20,7 +20,7 @@ pub(crate) enum Contender {
     Plain,
 }
 
-impl Contender {
+impl Engine {
     pub(crate) const CLAIMS: [Self; 8] = [
         Self::Exists,
         Self::Lmove,
@@ -31,13 +31,13 @@ impl Contender {
         Self::Fcall,
         Self::Plain,
     ];
-    /// For the other commands.
+    /// The engines for the other commands.
     pub(crate) const CALLS: [Self; 4] = [Self::Wurk, Self::Eval, Self::Evalsha, Self::Fcall];
 
-    /// Its row in a table of [`CLAIMS`](Self::CLAIMS).
+    /// The engine's row in a table of [`CLAIMS`](Self::CLAIMS).
     pub(crate) fn row(self) -> usize {
         let mut claims = Self::CLAIMS.iter();
-        claims.position(|contender| *contender == self).unwrap_or(0)
+        claims.position(|engine| *engine == self).unwrap_or(0)
     }
 
     pub(crate) fn name(self) -> &'static str {
@@ -53,7 +53,7 @@ impl Contender {
         }
     }
 
-    /// The commands of one call of `script`'s command, by this way.
+    /// The commands of one call of `script`'s command, by this engine.
     pub(crate) fn call(
         self,
         script: &Script,
@@ -61,7 +61,7 @@ impl Contender {
         args: &[Vec<u8>],
     ) -> Vec<Vec<Vec<u8>>> {
         let all = || keys.iter().chain(args).cloned();
-        let with = |words: Vec<Vec<u8>>| vec![words.into_iter().chain(all()).collect()];
+        let with = |prefix: Vec<Vec<u8>>| vec![prefix.into_iter().chain(all()).collect()];
         let count = keys.len().to_string().into_bytes();
         match self {
             Self::Exists => with(vec![b"EXISTS".to_vec()]),
@@ -107,7 +107,7 @@ fn lmove(pair: &[Vec<u8>]) -> Vec<Vec<u8>> {
     .to_vec()
 }
 
-/// Loads the scripts and the functions.
+/// Loads the scripts and the functions into the server.
 pub(crate) fn prepare(con: &mut Resp) {
     let mut library = String::from("#!lua name=wurk\n");
     for script in [&CLAIM, &REQUEUE, &LOCK, &ZADD] {
@@ -126,7 +126,7 @@ fn function(script: &Script) -> String {
     script.command.to_lowercase().replace('.', "_")
 }
 
-/// The digest that names a script.
+/// The digest that `EVALSHA` takes.
 fn sha(script: &Script) -> String {
     sha1_smol::Sha1::from(script.text).digest().to_string()
 }

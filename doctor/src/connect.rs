@@ -1,4 +1,4 @@
-//! The way to the server: its address, and what TLS needs besides.
+//! The connection to the server: its address, and TLS.
 
 use std::fs;
 use std::io::{BufRead, BufReader};
@@ -13,24 +13,24 @@ use redis::{
     RedisResult, TlsCertificates,
 };
 
-/// What TLS needs, named as `redis-cli` names it.
+/// TLS options, named as `redis-cli` names them.
 #[derive(Args)]
 pub(crate) struct Tls {
-    /// The certificates, in PEM, that the server's own must be signed by; without it, the system's
+    /// PEM file of the CA certificates to verify the server with [default: the system's]
     #[arg(long, value_name = "FILE")]
     cacert: Option<PathBuf>,
-    /// A client certificate, in PEM
+    /// PEM file of the client certificate
     #[arg(long, value_name = "FILE", requires = "key")]
     cert: Option<PathBuf>,
-    /// The private key of the client certificate, in PEM
+    /// PEM file of the client certificate's private key
     #[arg(long, value_name = "FILE", requires = "cert")]
     key: Option<PathBuf>,
-    /// Take any certificate of the server's, whoever signed it and whatever name it holds
+    /// Accept any server certificate, whatever its issuer and name
     #[arg(long)]
     insecure: bool,
 }
 
-/// Where the server is.
+/// The server's address.
 pub(crate) struct Server {
     client: Client,
     /// The number of the database.
@@ -38,20 +38,20 @@ pub(crate) struct Server {
 }
 
 impl Server {
-    /// The server at `url`, or what is wrong with what was typed.
+    /// Parses `url` and reads the TLS files; the error says which argument is wrong.
     pub(crate) fn new(url: &str, tls: &Tls) -> Result<Self, String> {
         let info = url
             .into_connection_info()
             .map_err(|error| format!("not an address: {error}"))?;
-        // Chosen later: of a choice that is refused when a connection is made,
-        // the crate does not tell the error's code.
+        // SELECT is sent later: when it fails while connecting, the redis crate
+        // hides the error's code.
         let database = info.redis_settings().db();
         let settings = info.redis_settings().clone().set_db(0);
         let client = client(info.set_redis_settings(settings), tls)?;
         Ok(Self { client, database })
     }
 
-    /// A connection whose every reply must come within `timeout`.
+    /// Connects; each reply must come within `timeout`.
     pub(crate) fn connect(&self, timeout: Duration) -> RedisResult<Connection> {
         let con = self.client.get_connection_with_timeout(timeout)?;
         con.set_read_timeout(Some(timeout))?;
@@ -59,10 +59,10 @@ impl Server {
         Ok(con)
     }
 
-    /// The error that a server writes before it is asked anything, and closes the
-    /// connection: it has too many clients, or is in protected mode. Not over TLS.
-    pub(crate) fn turned_away(&self, timeout: Duration) -> Option<String> {
-        let mut said = String::new();
+    /// The error that the server sends unasked before it closes a new connection:
+    /// it has too many clients, or is in protected mode. Not over TLS.
+    pub(crate) fn rejection(&self, timeout: Duration) -> Option<String> {
+        let mut line = String::new();
         match self.client.get_connection_info().addr() {
             ConnectionAddr::Tcp(host, port) => {
                 let addresses = (host.as_str(), *port).to_socket_addrs().ok()?;
@@ -70,16 +70,16 @@ impl Server {
                     .into_iter()
                     .find_map(|address| TcpStream::connect_timeout(&address, timeout).ok())?;
                 stream.set_read_timeout(Some(timeout)).ok()?;
-                BufReader::new(stream).read_line(&mut said).ok()?;
+                BufReader::new(stream).read_line(&mut line).ok()?;
             }
             ConnectionAddr::Unix(path) => {
                 let stream = UnixStream::connect(path).ok()?;
                 stream.set_read_timeout(Some(timeout)).ok()?;
-                BufReader::new(stream).read_line(&mut said).ok()?;
+                BufReader::new(stream).read_line(&mut line).ok()?;
             }
             _ => return None,
         }
-        Some(said.trim_end().strip_prefix('-')?.to_owned())
+        Some(line.trim_end().strip_prefix('-')?.to_owned())
     }
 }
 
@@ -96,8 +96,8 @@ fn client(info: ConnectionInfo, tls: &Tls) -> Result<Client, String> {
         }
         return Client::open(info).map_err(|error| error.to_string());
     };
-    // The one that the `redis` crate asks for when it takes any certificate.
-    // Refused only where one has been set already.
+    // The redis crate uses the default provider to accept any certificate. Fails
+    // only if one is installed already.
     let _ = rustls::crypto::ring::default_provider().install_default();
     let address = ConnectionAddr::TcpTls {
         host,
@@ -121,11 +121,14 @@ fn client(info: ConnectionInfo, tls: &Tls) -> Result<Client, String> {
     Client::build_with_tls(info.set_addr(address), certificates).map_err(|error| error.to_string())
 }
 
-/// A file that holds at least one part of that kind: of one that holds none, the
-/// crate would say only that it knows nobody who signed the server's certificate.
+/// Reads a PEM file and checks that it has a section of `kind`: without one, the
+/// redis crate would only report an unknown issuer.
 fn pem(path: &Path, kind: &str) -> Result<Vec<u8>, String> {
     let text = fs::read(path).map_err(|error| format!("{}: {error}", path.display()))?;
-    if text.windows(kind.len()).any(|part| part == kind.as_bytes()) {
+    if text
+        .windows(kind.len())
+        .any(|window| window == kind.as_bytes())
+    {
         Ok(text)
     } else {
         Err(format!(

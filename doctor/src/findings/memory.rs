@@ -1,63 +1,58 @@
-//! The memory: its limit, what happens at it, and how near it is.
+//! The memory limit, the eviction policy, and how much is used.
 
-use super::{Finding, Level, config, finding, info, mib, number, unseen};
-use crate::ask::Answers;
+use super::{Finding, Level, finding, mib, skipped};
+use crate::answers::Answers;
 
 pub(super) fn maxmemory(answers: &Answers) -> Finding {
-    match number(answers, "maxmemory") {
-        None => unseen(answers, "maxmemory", "INFO memory"),
+    match answers.number("maxmemory") {
+        None => skipped(answers, "maxmemory", "INFO memory"),
         Some(0.0) => finding(
             "maxmemory",
-            Level::Mend,
+            Level::Warn,
             "no limit",
-            "the kernel ends the server when memory is out",
-            "CONFIG SET maxmemory to what the machine can spare",
+            "the kernel kills the server when memory runs out",
+            "CONFIG SET maxmemory, to what the machine can spare",
         ),
         Some(bytes) => finding(
             "maxmemory",
             Level::Fine,
             mib(bytes),
-            "full is refused, not killed",
+            "at the limit writes are refused, the process is not OOM-killed",
             "",
         ),
     }
 }
 
 pub(super) fn policy(answers: &Answers) -> Finding {
-    match info(answers, "maxmemory_policy") {
-        None => unseen(answers, "policy", "INFO memory"),
-        Some("noeviction") => finding(
-            "policy",
-            Level::Fine,
-            "noeviction",
-            "no job is thrown away",
-            "",
-        ),
+    match answers.info("maxmemory_policy") {
+        None => skipped(answers, "policy", "INFO memory"),
+        Some("noeviction") => finding("policy", Level::Fine, "noeviction", "no job is evicted", ""),
         Some(policy) => finding(
             "policy",
-            Level::Mend,
+            Level::Warn,
             policy,
-            "a full server throws keys away, and jobs with them",
+            "a full server evicts keys, and jobs with them",
             "CONFIG SET maxmemory-policy noeviction",
         ),
     }
 }
 
-/// How much of maxmemory is in use, as the server counts when it refuses: without
-/// what waits for replicas and for the AOF. Nothing where there is no limit.
+/// The part of maxmemory in use; `None` if there is no limit.
 pub(super) fn fullness(answers: &Answers) -> Option<f64> {
-    let most = number(answers, "maxmemory").filter(|most| *most > 0.0)?;
+    let most = answers.number("maxmemory").filter(|most| *most > 0.0)?;
     Some(counted(answers)? / most)
 }
 
+/// The memory that counts towards maxmemory: without the replication and AOF
+/// buffers.
 fn counted(answers: &Answers) -> Option<f64> {
-    let apart = number(answers, "mem_not_counted_for_evict").unwrap_or(0.0);
-    Some(number(answers, "used_memory")? - apart)
+    let excluded = answers.number("mem_not_counted_for_evict").unwrap_or(0.0);
+    Some(answers.number("used_memory")? - excluded)
 }
 
 pub(super) fn memory(answers: &Answers) -> Finding {
-    let (Some(used), Some(most)) = (counted(answers), number(answers, "maxmemory")) else {
-        return unseen(answers, "memory", "INFO memory");
+    let (Some(used), Some(most)) = (counted(answers), answers.number("maxmemory")) else {
+        return skipped(answers, "memory", "INFO memory");
     };
     let Some(part) = fullness(answers).map(|part| part * 100.0) else {
         return finding("memory", Level::Fine, mib(used), "", "");
@@ -66,15 +61,15 @@ pub(super) fn memory(answers: &Answers) -> Finding {
     if part >= 100.0 {
         finding(
             "memory",
-            Level::Mend,
+            Level::Warn,
             found,
-            "full: plain claims are refused now",
+            "full: LMOVE and other plain commands are refused now",
             "drain it, or raise maxmemory",
         )
     } else if part >= 90.0 {
         finding(
             "memory",
-            Level::Mend,
+            Level::Warn,
             found,
             "nearly full",
             "drain it, or raise maxmemory",
@@ -85,12 +80,12 @@ pub(super) fn memory(answers: &Answers) -> Finding {
 }
 
 pub(super) fn growth(answers: &Answers) -> Finding {
-    match config(answers, "wurk.growth-limit") {
-        None => unseen(answers, "growth limit", "CONFIG"),
+    match answers.config("wurk.growth-limit") {
+        None => skipped(answers, "growth limit", "CONFIG"),
         Some(None) => finding(
             "growth limit",
             Level::Fine,
-            "the module has none here",
+            "not set: no module, or an older one",
             "",
             "",
         ),
@@ -98,14 +93,14 @@ pub(super) fn growth(answers: &Answers) -> Finding {
             "growth limit",
             Level::Fine,
             "none",
-            "WURK.ZADD and WURK.LOCK may grow a full server without end",
+            "WURK.ZADD and WURK.LOCK can grow a full server without limit",
             "CONFIG SET wurk.growth-limit 10",
         ),
         Some(Some(percent)) => finding(
             "growth limit",
             Level::Fine,
             format!("{percent} % past maxmemory"),
-            "then WURK.ZADD and WURK.LOCK are refused",
+            "beyond it WURK.ZADD and WURK.LOCK are refused",
             "",
         ),
     }

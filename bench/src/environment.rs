@@ -1,4 +1,4 @@
-//! What a server has to do besides.
+//! What the server does beside its calls: nothing, an AOF, a replica.
 
 use std::thread;
 use std::time::Duration;
@@ -7,15 +7,15 @@ use wurk_testkit::{Binary, Options, Server};
 
 use crate::cost::Bench;
 
-/// A server by itself, one that writes an AOF, or one with a replica.
+/// A server alone, with an AOF, or with a replica.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Setting {
+pub(crate) enum Environment {
     Alone,
     Aof,
     Replica,
 }
 
-impl Setting {
+impl Environment {
     pub(crate) const ALL: [Self; 3] = [Self::Alone, Self::Aof, Self::Replica];
 
     pub(crate) fn name(self) -> &'static str {
@@ -26,7 +26,7 @@ impl Setting {
         }
     }
 
-    /// The server, and its replica where it has one.
+    /// Starts the server, and its replica if there is one.
     pub(crate) fn start(self, binary: &Binary) -> (Bench, Option<Server>) {
         let options = Options::new(binary).module();
         match self {

@@ -1,4 +1,4 @@
-//! Bars where people look, lines where a file is written.
+//! Progress bars, and numbers for people.
 
 use std::io::{self, IsTerminal};
 use std::time::Duration;
@@ -6,7 +6,7 @@ use std::time::Duration;
 use indicatif::{ProgressBar, ProgressStyle};
 use redis::{Connection, RedisResult};
 
-/// A bar of `length` steps; on no terminal it stays hidden.
+/// A bar of `length` steps, hidden if stderr is not a terminal.
 pub(crate) fn bar(length: u64, template: &str) -> ProgressBar {
     let bar = if io::stderr().is_terminal() {
         ProgressBar::new(length)
@@ -20,17 +20,17 @@ pub(crate) fn bar(length: u64, template: &str) -> ProgressBar {
     bar
 }
 
-/// `41273` as `41,273`.
+/// Formats `41273` as `41,273`.
 pub(crate) fn grouped(number: usize) -> String {
     indicatif::HumanCount(number as u64).to_string()
 }
 
-/// `1500000` as `1.43 MiB`.
+/// Formats `1500000` as `1.43 MiB`.
 pub(crate) fn bytes(number: u64) -> String {
     indicatif::BinaryBytes(number).to_string()
 }
 
-/// A number of `INFO memory`.
+/// Reads a number from `INFO memory`.
 pub(crate) fn memory(con: &mut Connection, field: &str) -> RedisResult<u64> {
     let info: String = redis::cmd("INFO").arg("memory").query(con)?;
     let value = info
