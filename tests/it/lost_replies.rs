@@ -11,7 +11,7 @@ use crate::languages::all_options;
 use crate::lossy::Lossy;
 use crate::readme::{at_port, block};
 
-const LANGUAGES: &str = include_str!("../../docs/languages.md");
+const LANGUAGES: &str = include_str!("../../docs/clients.md");
 
 /// A full server with two jobs in `queue:mail`.
 fn full_server(options: &Options) -> (Server, Resp) {
@@ -86,7 +86,7 @@ fn worker(language: &str, port: u16) -> (String, String) {
     (format!("examples/worker.{ending}"), url)
 }
 
-/// The lines of `docs/languages.md`, for longer than a library's usual time-out.
+/// The lines of `docs/clients.md`, for longer than a library's usual time-out.
 pub fn is_waited_for(binary: &Binary) {
     for (language, interpreter) in interpreters() {
         let server = Options::new(binary).module().port().start();

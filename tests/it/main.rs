@@ -55,6 +55,8 @@ mod doctor_replica;
 mod doctor_restart;
 mod doctor_states;
 mod doctor_tls;
+/// The documents: their links, their commands, and what they quote.
+mod documents;
 /// A server that is replaced by one without the module, in the middle.
 mod failover;
 /// A server that is killed, workers that die, and the order of jobs.
@@ -239,6 +241,7 @@ const EVERYWHERE: &[(&str, Test)] = &[
         lost_replies::are_not_asked_for_again_by_the_workers,
     ),
     ("namespaces_ruby", namespaces::are_refused_by_the_ruby_file),
+    ("readme_full", readme::takes_a_job_from_a_stock_server),
     ("doctor", doctor::tells_what_it_found),
     ("doctor_misconf", doctor_states::after_a_failed_write),
     ("doctor_alone", doctor_states::without_the_others),
@@ -348,7 +351,14 @@ fn main() {
         standin::loses_no_job();
         Ok(())
     }));
-    let alone: [(&str, fn()); 7] = [
+    let alone: [(&str, fn()); 11] = [
+        ("documents::links", documents::lead_to_each_other),
+        (
+            "documents::commands",
+            documents::name_commands_that_are_there,
+        ),
+        ("documents::tests", documents::name_tests_that_are_there),
+        ("documents::quotes", documents::quote_what_is_sent),
         ("machine::path", machine::a_server_is_found_in_path),
         (
             "machine::need",

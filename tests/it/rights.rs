@@ -6,13 +6,13 @@ use wurk_testkit::{Binary, Options, Resp};
 use crate::door::digest;
 use crate::roads::{as_user, heartbeat, own_error};
 
-/// The lines that README gives for a user of workers: for the module, and for
-/// the scripts where that may be missing.
+/// The lines that `docs/commands.md` gives for a user of workers: for the module,
+/// and for the scripts where that may be missing.
 pub fn readme(number: usize) -> &'static str {
-    let mut lines = include_str!("../../README.md")
+    let mut lines = include_str!("../../docs/commands.md")
         .lines()
         .filter(|line| line.starts_with("ACL SETUSER worker "));
-    lines.nth(number).expect("a line in README")
+    lines.nth(number).expect("a line of docs/commands.md")
 }
 
 fn start(binary: &Binary) -> (wurk_testkit::Server, Resp, Resp) {

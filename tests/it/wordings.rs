@@ -1,6 +1,6 @@
 //! What servers and proxies say of a command that they do not know, and of scripts
 //! that they do not run, leads the Rust client, `examples/wurk.rb` and
-//! `examples/worker.py` to the same step: the rows of `docs/languages.md`.
+//! `examples/worker.py` to the same step: the rows of `docs/clients.md`.
 
 use std::io::{BufReader, Write};
 use std::net::{TcpListener, TcpStream};
@@ -14,7 +14,7 @@ use crate::interpreters::{interpreters, run};
 use crate::lossy::read_command;
 use crate::roads::{HEARTBEAT, own_error, queues};
 
-const LANGUAGES: &str = include_str!("../../docs/languages.md");
+const LANGUAGES: &str = include_str!("../../docs/clients.md");
 
 /// A row of the table: an error, and where it leads.
 struct Row {
