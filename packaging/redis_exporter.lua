@@ -1,5 +1,5 @@
--- The numbers of `INFO wurk` for Prometheus' redis_exporter, which knows no
--- module's by itself: redis_exporter --script redis_exporter.lua. Each becomes
+-- Exports the numbers of `INFO wurk`, which redis_exporter does not do by itself:
+-- redis_exporter --script redis_exporter.lua. Each becomes
 -- redis_script_values{key="wurk_..."}; without the module there are none.
 local values = {}
 for field, value in string.gmatch(redis.call('INFO', 'wurk'), '(wurk_[%w_]+):(%d+)') do

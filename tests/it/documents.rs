@@ -4,7 +4,8 @@ use std::collections::{BTreeSet, HashSet};
 use std::process::Command;
 use std::{env, fs};
 
-use wurk_testkit::binary::workspace;
+use wurk_testkit::binary::{self, workspace};
+use wurk_testkit::{Binary, Options};
 
 use crate::interpreters::{lines, run};
 use crate::readme::blocks;
@@ -165,4 +166,75 @@ pub fn quote_what_is_sent() {
         page("docs/clients.md").contains(&format!("```lua\n{write}```\n")),
         "docs/clients.md quotes another client/lua/before-7.0/write.lua"
     );
+}
+
+/// Whether a text is as `pattern` says, in which `…` is anything.
+fn is_like(text: &str, pattern: &str) -> bool {
+    let mut parts = pattern.split('…').map(str::trim);
+    let begin = parts.next().expect("a part");
+    text.strip_prefix(begin).is_some_and(|rest| {
+        parts
+            .try_fold(rest, |rest, part| Some(rest.split_once(part)?.1))
+            .is_some()
+    })
+}
+
+/// The errors that an operator meets are in `docs/troubleshooting.md`, word by word.
+pub fn name_the_errors_that_come(binary: &Binary) {
+    let text = page("docs/troubleshooting.md");
+    let rows = text.lines().filter(|line| line.starts_with("| `"));
+    let causes = rows.flat_map(|row| row.split(" | ").next());
+    let known: Vec<_> = causes
+        .flat_map(|cell| cell.split('`').skip(1).step_by(2))
+        .collect();
+
+    let server = Options::new(binary).module_where_it_loads().start();
+    let stock = Options::new(binary).start();
+    let (mut con, mut stock) = (server.connect(), stock.connect());
+    for con in [&mut con, &mut stock] {
+        con.must("RPUSH q job");
+        con.must("CONFIG SET maxmemory 1");
+    }
+    let module = binary::module();
+    let load = ["MODULE", "LOAD", &*module.to_string_lossy()];
+    let mut replies = vec![
+        con.say("LMOVE q p RIGHT LEFT"),
+        con.call(&["EVAL", "return redis.call('SET', KEYS[1], 1)", "1", "k"]),
+    ];
+    if binary.loads_modules() {
+        replies.extend([
+            stock.say("WURK.CLAIM ps id q p {} 1 60"),
+            stock.call(&load),
+            stock.say("CONFIG SET enable-module-command yes"),
+            con.say("MODULE UNLOAD wurk"),
+            con.say("WURK.CLAIM q id q p {} 1 60"),
+        ]);
+        con.must("CONFIG SET wurk.growth-limit 1");
+        replies.push(con.say("WURK.LOCK k 1000"));
+        con.must("MULTI");
+        let queued = con.say("WURK.CLAIM ps id q p {} 1 60");
+        if queued.error().is_some() {
+            replies.extend([queued, con.say("EXEC")]);
+        } else {
+            con.must("DISCARD");
+        }
+    } else {
+        let script = page("client/lua/lock.lua");
+        replies.push(con.call(&["EVAL", &script, "1", "k", "1000"]));
+    }
+    con.must("REPLICAOF 127.0.0.1 1");
+    con.must("CONFIG SET maxmemory 0");
+    replies.push(con.say("RPUSH q job"));
+    for reply in replies {
+        let error = reply.error().expect("an error");
+        // Before 7.0 one inside a script is quoted in another.
+        let error = error.split_once(": -OOM").map_or(
+            error,
+            |_| "OOM command not allowed when used memory > 'maxmemory'.",
+        );
+        assert!(
+            known.iter().any(|known| is_like(error, known)),
+            "docs/troubleshooting.md does not know {error}"
+        );
+    }
 }

@@ -242,6 +242,7 @@ const EVERYWHERE: &[(&str, Test)] = &[
     ),
     ("namespaces_ruby", namespaces::are_refused_by_the_ruby_file),
     ("readme_full", readme::takes_a_job_from_a_stock_server),
+    ("documents_errors", documents::name_the_errors_that_come),
     ("doctor", doctor::tells_what_it_found),
     ("doctor_misconf", doctor_states::after_a_failed_write),
     ("doctor_alone", doctor_states::without_the_others),
