@@ -188,7 +188,11 @@ pub fn name_the_errors_that_come(binary: &Binary) {
         .flat_map(|cell| cell.split('`').skip(1).step_by(2))
         .collect();
 
-    let server = Options::new(binary).module_where_it_loads().start();
+    let mut options = Options::new(binary);
+    if binary.loads_modules() {
+        options = options.module().set("enable-module-command", &["yes"]);
+    }
+    let server = options.start();
     let stock = Options::new(binary).start();
     let (mut con, mut stock) = (server.connect(), stock.connect());
     for con in [&mut con, &mut stock] {
