@@ -1,4 +1,4 @@
-"""A worker that claims, works and acknowledges, and goes on when Redis is full.
+"""A worker that claims, works and acknowledges, and keeps running when Redis is full.
 
     python3 examples/worker.py redis://127.0.0.1/ mail bulk
 
@@ -17,13 +17,13 @@ me = [host, str(os.getpid()), nonce]
 queues = [(f"queue:{name}", "|".join([f"queue:{name}", *me, "0"])) for name in sys.argv[2:]]
 
 
-# Servers' words, from their beginning on: the caller's own bytes may stand further behind.
+# Error texts, matched from their beginning: the caller's own bytes may follow.
 def unknown(command):
     return [rf"(unknown|unsupported|unknown or unsupported) command ((['`\"]){command}\3|{command}([ ,]|$))",
             rf"(unknown command|command (['`\"]?){command}\2 not support)$"]
 
 
-LINES = r"(Error running script.*?\): )?(@user_script[\d: ]+)*-?"  # before 7.0: where in a script
+LINES = r"(Error running script.*?\): )?(@user_script[\d: ]+)*-?"  # before 7.0: the script's line numbers
 OOM = [LINES + "(OOM |Out of memory)"]
 CANNOT_COMPILE = ["[^'`\"]*unexpected symbol near '#'", "Unexpected flag in script shebang", "allow-oom is not supported"]
 NO_SCRIPTS = [*unknown("EVAL"), "command ['`\"]?eval['`\"]? not support", "Could not find scripting engine",
@@ -33,32 +33,32 @@ NO_SCRIPTS = [*unknown("EVAL"), "command ['`\"]?eval['`\"]? not support", "Could
               LINES + "ACL failure in script: User .* has no permissions to run the '"]
 
 
-def says(error, patterns):
+def matches(error, patterns):
     return any(re.match(pattern, str(error), re.IGNORECASE) for pattern in patterns)
 
 
-def is_oom(error):  # a newer redis-py takes the code off the text, and has a class for it
-    return isinstance(error, getattr(redis.exceptions, "OutOfMemoryError", ())) or says(error, OOM)
+def is_oom(error):  # newer versions of redis-py have a class for it, and drop the code from the text
+    return isinstance(error, getattr(redis.exceptions, "OutOfMemoryError", ())) or matches(error, OOM)
 
 
-def rescue(command, keys, args, own):
-    """The module's command, the script, the script for servers before 7.0, or the caller's own error."""
+def fall_back(command, keys, args, original_error):
+    """The module's command, the script, the script for servers before 7.0, or the original error."""
     text = (LUA / f"{command.split('.')[1].lower()}.lua").read_text()
     legacy = (LUA / "before-7.0" / "write.lua").read_text() + text.split("\n", 1)[1]
     try:
         return r.execute_command(command, *keys, *args)
     except redis.ResponseError as error:
-        if not says(error, unknown(command)):
+        if not matches(error, unknown(command)):
             raise
     for script in (text, legacy):
         try:
             return r.eval(script, len(keys), *keys, *args)
         except redis.ResponseError as error:
-            if says(error, NO_SCRIPTS):
+            if matches(error, NO_SCRIPTS):
                 break
-            if not is_oom(error) and not says(error, CANNOT_COMPILE):
+            if not is_oom(error) and not matches(error, CANNOT_COMPILE):
                 raise
-    raise own
+    raise original_error
 
 
 def claim():
@@ -71,7 +71,7 @@ def claim():
             raise
         info = json.dumps({"hostname": host, "pid": me[1], "identity": ":".join(me), "queues": sys.argv[2:]})
         keys = ["processes", ":".join(me), *(key for pair in queues for key in pair)]
-        if claimed := rescue("WURK.CLAIM", keys, [info, time.time(), 60], oom):
+        if claimed := fall_back("WURK.CLAIM", keys, [info, time.time(), 60], oom):
             return queues[claimed[0] - 1][1], claimed[1]
 
 

@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-# A worker that claims, works and acknowledges, and goes on when Redis is full.
+# A worker that claims, works and acknowledges, and keeps running when Redis is full.
 #
 #   ruby examples/worker.rb redis://127.0.0.1/ mail bulk
 #
@@ -19,9 +19,9 @@ info = JSON.generate(hostname: host, pid: pid, identity: "#{host}:#{pid}:#{nonce
 queues = names.map { |name| "queue:#{name}" }
 keys = queues.flat_map { |queue| [queue, "#{queue}|#{host}|#{pid}|#{nonce}|0"] }
 
-# What the worker does as long as there is memory; at the first refusal the call
-# that does the same on a full server.
-def rescued(plain)
+# Runs the plain command; if the server refuses it for memory, the block, which
+# makes the call that does the same on a full server.
+def with_fallback(plain)
   plain.call
 rescue Redis::CommandError => e
   raise unless e.message.start_with?("OOM", "ERR Out of memory")
@@ -38,7 +38,7 @@ claim = lambda do
 end
 
 loop do
-  index, job = rescued(claim) { |oom| Wurk.claim(conn, oom, keys: keys, info: info, beat: Time.now.to_f) }
+  index, job = with_fallback(claim) { |oom| Wurk.claim(conn, oom, keys: keys, info: info, beat: Time.now.to_f) }
   break unless job
 
   private_list = keys[2 * index - 1]
@@ -48,7 +48,7 @@ loop do
     puts job
   rescue RuntimeError
     at = (Time.now.to_f + 30).to_s
-    rescued(-> { conn.call("ZADD", "retry", at, job) }) { |oom| Wurk.zadd(conn, oom, "retry", at, job) }
+    with_fallback(-> { conn.call("ZADD", "retry", at, job) }) { |oom| Wurk.zadd(conn, oom, "retry", at, job) }
   end
   conn.call("LREM", private_list, "1", job)
 end

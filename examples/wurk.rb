@@ -1,38 +1,39 @@
 # frozen_string_literal: true
 
-# The way out of a full Redis, for a Sidekiq-compatible library: four calls that
-# take the connection and the OOM error that sent the caller here. Each goes by
-# the first road that the server has:
+# Keeps the workers of a Sidekiq-compatible library running when Redis is full:
+# four calls, each of which takes the connection and the OOM error that the plain
+# command was refused with. A call uses the first strategy that the server has:
 #
-# 1. the command of the wurk module;
-# 2. the script, under the line that lets it run out of memory (7.0 and later);
-# 3. the script behind a write that changes nothing (before 7.0);
-# 4. none: it raises the caller's own error, the very one. A caller that brought
-#    nil gets the server's refusal.
+# 1. :module, the command of the wurk module
+# 2. :script, flagged `allow-oom` (7.0 and later)
+# 3. :write_first, the script after a write that changes nothing (before 7.0)
+# 4. :original_error, which raises the caller's own error, the same object. A caller
+#    that passed nil gets the server's error.
 #
-# Every other error is an answer and is raised as it is; nothing is sent twice
-# whose reply was lost, if the connection does not do so by itself: give it
-# `reconnect_attempts: 0`, or a job that was claimed at the first time stays in the
-# private list. All that is asked of a connection is `call(*command)`, which the
-# redis and the redis-client gem have alike (tested with the redis gem).
+# Every other error is the result of the call and is raised unchanged.
 #
-# A connection with a namespace (the redis-namespace gem) is refused: `call` goes
-# around the namespace, and with it before the keys the set of all processes would
-# still hold a name with the namespace in it. Give the connection beneath, `conn.redis`,
-# and whole names.
+# Nothing is sent again whose reply was lost, unless the connection does so by
+# itself: create it with `reconnect_attempts: 0`, or the job of the first claim
+# stays in the private list. A connection needs only `call(*command)`, which the
+# redis and the redis-client gem have (tested with the redis gem).
 #
-# This file stands alone: the scripts at its end are client/lua/*.lua.
+# A connection with a namespace (the redis-namespace gem) is refused: `call` does
+# not add the namespace, and if it were added to the keys, the set of all processes
+# would hold a name with the namespace in it. Pass the inner connection,
+# `conn.redis`, and whole names.
+#
+# The file is self-contained: the scripts at its end are client/lua/*.lua.
 module Wurk
-  HOLDS = 60 # seconds that a road is taken before the better ones are tried again
+  CACHE_TTL = 60 # seconds until better strategies are tried again
   TTL = 60 # seconds that a process lives without another heartbeat
 
   module_function
 
-  # Takes the next job, and says that the process is alive.
+  # Takes the next job, and writes the heartbeat of the process.
   #
-  # keys: public, private, public, private, ... The identity is read from the
-  # private list's name, `<public>|<host>|<pid>|<nonce>|<index>`, unless given.
-  # Returns [index, payload], index being the number of the pair, from 1; nil when
+  # keys: public, private, public, private, ... The identity is read from the name
+  # of the private list, `<public>|<host>|<pid>|<nonce>|<index>`, unless given.
+  # Returns [index, payload], index being the number of the pair, from 1; nil if
   # every public list is empty.
   def claim(conn, error, keys:, info:, beat:, processes: "processes", identity: identity_of(keys), ttl: TTL)
     return nil if keys.empty?
@@ -40,18 +41,17 @@ module Wurk
     run(conn, error, "WURK.CLAIM", [processes, identity, *keys], [info.to_s, beat.to_s, ttl.to_s])
   end
 
-  # Takes the lock `key` for so many milliseconds: "OK", or nil while somebody
-  # holds it.
+  # Acquires the lock `key` for this many milliseconds: "OK", or nil while it is held.
   def lock(conn, error, key, ttl_ms)
     run(conn, error, "WURK.LOCK", [key], [ttl_ms.to_s])
   end
 
-  # Gives a job back: 1, or 0 when it has left the private list since.
+  # Gives a job back to its queue: 1, or 0 if it is no longer in the private list.
   def requeue(conn, error, private_list, public_q, job)
     run(conn, error, "WURK.REQUEUE", [private_list, public_q], [job])
   end
 
-  # Adds a member to a sorted set: 1 when added, 0 when its score was updated.
+  # Adds a member to a sorted set: 1 if added, 0 if only its score was updated.
   def zadd(conn, error, key, score, member)
     run(conn, error, "WURK.ZADD", [key], [score.to_s, member])
   end
@@ -71,50 +71,50 @@ module Wurk
       raise ArgumentError, "#{command}: Wurk takes no connection with a namespace, give it `conn.redis` and whole names"
     end
 
-    road = road(command)
+    strategy = cached_strategy(command)
     loop do
-      reply = conn.call(*by(road, command, keys, args))
-      learn(command, road)
+      reply = conn.call(*request(strategy, command, keys, args))
+      cache(command, strategy)
       return reply
     rescue StandardError => e
-      further = after(road, command, e.message.b) # any byte may stand in it
-      if further == :own
-        learn(command, road)
+      fallback = fallback_from(strategy, command, e.message.b) # it may contain any bytes
+      if fallback == :original_error
+        cache(command, strategy)
         raise error || e
       end
-      raise e unless further
+      raise e unless fallback
 
-      road = further
+      strategy = fallback
     end
   end
   private_class_method :run
 
-  def by(road, command, keys, args)
-    return [command, *keys, *args] if road == :module
+  def request(strategy, command, keys, args)
+    return [command, *keys, *args] if strategy == :module
 
     text = SCRIPTS.fetch(command)
-    text = WRITE_FIRST + text.lines.drop(1).join if road == :behind_a_write
+    text = WRITE_FIRST + text.lines.drop(1).join if strategy == :write_first
     ["EVAL", text, keys.size.to_s, *keys, *args]
   end
-  private_class_method :by
+  private_class_method :request
 
-  # The road behind a refusal, :own where there is none, nil where the error is
-  # an answer.
-  def after(road, command, message)
-    case road
+  # The strategy to try after this error, :original_error if none is left; nil if the
+  # error is the result of the call.
+  def fallback_from(strategy, command, message)
+    case strategy
     when :module
       :script if unknown?(message, command)
     when :script
-      no_scripts?(message) ? :own : (:behind_a_write if cannot_compile?(message) || oom?(message))
+      no_scripts?(message) ? :original_error : (:write_first if cannot_compile?(message) || oom?(message))
     else
-      :own if no_scripts?(message) || cannot_compile?(message) || oom?(message)
+      :original_error if no_scripts?(message) || cannot_compile?(message) || oom?(message)
     end
   end
-  private_class_method :after
+  private_class_method :fallback_from
 
-  # That a server, or a proxy before it, does not know this very command;
-  # docs/languages.md lists who says what. Nothing behind the name is read: the
-  # caller's own bytes may follow it.
+  # Whether a server, or a proxy, does not know this very command; docs/clients.md
+  # lists the texts. Nothing after the name is read: the caller's own bytes may
+  # follow it.
   def unknown?(message, command)
     name = Regexp.escape(command)
     ends = '(?=\z| \()' # newer gems append the server's address
@@ -141,28 +141,28 @@ module Wurk
   end
   private_class_method :oom?
 
-  # An error without its code or, before 7.0, without the lines of the script that
-  # it came from.
+  # The error without its code, and before 7.0 without the script's line numbers.
   def inner(message)
     message.sub(/\A(?:ERR Error running script.*?\): (?:@user_script[\d: ]+)*|(?:@user_script[\d: ]+)+|ERR )/, "")
   end
   private_class_method :inner
 
-  # What the server has, by command, and when that was learned. One for all
-  # connections: a road that another server lacks is found out at the first call.
-  KNOWN = {}
-  private_constant :KNOWN
+  # The strategy that worked, by command, and when that was found out. All
+  # connections share it: one to another server falls back again at its first call.
+  CACHE = {}
+  private_constant :CACHE
 
-  def road(command)
-    road, learned = KNOWN[command]
-    road && now - learned < HOLDS ? road : :module
+  def cached_strategy(command)
+    strategy, since = CACHE[command]
+    strategy && now - since < CACHE_TTL ? strategy : :module
   end
-  private_class_method :road
+  private_class_method :cached_strategy
 
-  def learn(command, road)
-    KNOWN[command] = [road, now] unless road == road(command) # a minute begins when it was learned
+  def cache(command, strategy)
+    # Not renewed at each call: the minute begins when the strategy was found.
+    CACHE[command] = [strategy, now] unless strategy == cached_strategy(command)
   end
-  private_class_method :learn
+  private_class_method :cache
 
   def now
     Process.clock_gettime(Process::CLOCK_MONOTONIC)
@@ -170,13 +170,13 @@ module Wurk
   private_class_method :now
 
   WRITE_FIRST = <<~'LUA'
-    -- In place of the first line of a script, on servers before 7.0: a write that a
-    -- full server permits and that changes nothing, whatever type the key has. From
-    -- the first write on such a server lets a script go on.
+    -- Replaces the first line of a script on servers before 7.0: a write that a full
+    -- server permits and that changes nothing, whatever type the key has. After its
+    -- first write such a server does not check a script for memory again.
     --
-    -- What the server refuses this write with (READONLY, MISCONF, NOREPLICAS) it
-    -- would refuse the script with. Effects are replicated instead of the script,
-    -- which a server may still have to be told: the scripts read the clock.
+    -- If the server refuses this write (READONLY, MISCONF, NOREPLICAS), its error is
+    -- the script's reply. Effects are replicated instead of the script, because the
+    -- scripts read the clock; older servers need the call for that.
     if redis.replicate_commands then redis.replicate_commands() end
     local refused = redis.pcall('ZREMRANGEBYRANK', KEYS[1], 1, 0)
     if type(refused) == 'table' and not refused.err:find('WRONGTYPE ', 1, true) then return refused end
@@ -186,20 +186,20 @@ module Wurk
     "WURK.CLAIM" => <<~'LUA',
       #!lua flags=allow-oom
       -- Moves the tail of the first public list that holds a job to the head of the
-      -- private list beside it, and says that the calling process is alive.
+      -- private list paired with it, and writes the heartbeat of the calling process.
       --
       -- KEYS     processes identity public private [public private ...]
       --          the set of all processes, the hash of this one, and pairs of a queue
       --          and this process's list of jobs in flight
       -- ARGV     info beat ttl
-      --          two fields of the hash, and how many seconds the hash lives
-      -- Replies  {n, job}, n being the number of the pair from 1; nil when every
-      --          public list is empty
-      -- Effects  HSET identity info, SADD processes identity  where there is no hash
+      --          two fields of the hash, and its time to live in seconds
+      -- Replies  {n, job}, n being the number of the pair from 1; nil if every public
+      --          list is empty
+      -- Effects  HSET identity info, SADD processes identity  if there is no hash
       --          HSET identity beat, EXPIRE identity ttl      always
-      --          LMOVE public private RIGHT LEFT              where there is a job
-      -- Errors   about an argument, the set or the hash: nothing has been written;
-      --          WRONGTYPE of a list: the heartbeat has been, and no job has moved
+      --          LMOVE public private RIGHT LEFT              if there is a job
+      -- Errors   for an argument, the set or the hash: nothing has been written;
+      --          WRONGTYPE for a list: the heartbeat has been written, no job has moved
 
       if #KEYS < 4 or #KEYS % 2 == 1 or #ARGV ~= 3 then
         return redis.error_reply("ERR wrong number of arguments for 'wurk.claim' command")
@@ -207,8 +207,8 @@ module Wurk
       local processes, identity = KEYS[1], KEYS[2]
       local info, beat, ttl = ARGV[1], ARGV[2], ARGV[3]
 
-      -- All is checked before the first write. Numbers here have 53 bits, what the
-      -- server can hold has 64: the digits are compared instead.
+      -- Everything is checked before the first write. Numbers in Lua have 53 bits, the
+      -- server's have 64: the digits are compared instead.
       local sign, digits = ttl:match('^(%-?)([1-9]%d*)$')
       if ttl == '0' then sign, digits = '', '0' end
       local most = sign == '-' and '9223372036854775808' or '9223372036854775807'
@@ -247,13 +247,13 @@ module Wurk
     LUA
     "WURK.LOCK" => <<~'LUA',
       #!lua flags=allow-oom
-      -- Takes a lock that lapses by itself.
+      -- Acquires a lock that expires. It has no owner: DEL key releases it.
       --
       -- KEYS     key
       -- ARGV     ttl, in milliseconds
-      -- Replies  OK, or nil while somebody holds it
+      -- Replies  OK, or nil while it is held
       -- Effects  SET key 1 NX PX ttl
-      -- Errors   what SET says of a ttl: nothing has been written
+      -- Errors   those of SET for a ttl: nothing has been written
 
       if #KEYS ~= 1 or #ARGV ~= 1 then
         return redis.error_reply("ERR wrong number of arguments for 'wurk.lock' command")
@@ -267,10 +267,10 @@ module Wurk
       --
       -- KEYS     private public
       -- ARGV     job
-      -- Replies  1, or 0 when the job has left the private list since
-      -- Effects  RPUSH public job, then LREM private 1 job: the job stands in one
-      --          list before it leaves the other
-      -- Errors   WRONGTYPE where either key is not a list: nothing has been written
+      -- Replies  1, or 0 if the job is no longer in the private list
+      -- Effects  RPUSH public job, then LREM private 1 job: the job is in one list
+      --          before it leaves the other
+      -- Errors   WRONGTYPE if either key is not a list: nothing has been written
 
       if #KEYS ~= 2 or #ARGV ~= 1 then
         return redis.error_reply("ERR wrong number of arguments for 'wurk.requeue' command")
@@ -295,9 +295,9 @@ module Wurk
       --
       -- KEYS     key
       -- ARGV     score member
-      -- Replies  1 when added, 0 when only the score was updated
+      -- Replies  1 if added, 0 if only the score was updated
       -- Effects  ZADD key score member
-      -- Errors   what ZADD says: nothing has been written
+      -- Errors   those of ZADD: nothing has been written
 
       if #KEYS ~= 1 or #ARGV ~= 2 then
         return redis.error_reply("ERR wrong number of arguments for 'wurk.zadd' command")

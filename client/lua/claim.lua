@@ -1,19 +1,19 @@
 #!lua flags=allow-oom
 -- Moves the tail of the first public list that holds a job to the head of the
--- private list beside it, and says that the calling process is alive.
+-- private list paired with it, and writes the heartbeat of the calling process.
 --
 -- KEYS     processes identity public private [public private ...]
 --          the set of all processes, the hash of this one, and pairs of a queue
 --          and this process's list of jobs in flight
 -- ARGV     info beat ttl
---          two fields of the hash, and how many seconds the hash lives
--- Replies  {n, job}, n being the number of the pair from 1; nil when every
---          public list is empty
--- Effects  HSET identity info, SADD processes identity  where there is no hash
+--          two fields of the hash, and its time to live in seconds
+-- Replies  {n, job}, n being the number of the pair from 1; nil if every public
+--          list is empty
+-- Effects  HSET identity info, SADD processes identity  if there is no hash
 --          HSET identity beat, EXPIRE identity ttl      always
---          LMOVE public private RIGHT LEFT              where there is a job
--- Errors   about an argument, the set or the hash: nothing has been written;
---          WRONGTYPE of a list: the heartbeat has been, and no job has moved
+--          LMOVE public private RIGHT LEFT              if there is a job
+-- Errors   for an argument, the set or the hash: nothing has been written;
+--          WRONGTYPE for a list: the heartbeat has been written, no job has moved
 
 if #KEYS < 4 or #KEYS % 2 == 1 or #ARGV ~= 3 then
   return redis.error_reply("ERR wrong number of arguments for 'wurk.claim' command")
@@ -21,8 +21,8 @@ end
 local processes, identity = KEYS[1], KEYS[2]
 local info, beat, ttl = ARGV[1], ARGV[2], ARGV[3]
 
--- All is checked before the first write. Numbers here have 53 bits, what the
--- server can hold has 64: the digits are compared instead.
+-- Everything is checked before the first write. Numbers in Lua have 53 bits, the
+-- server's have 64: the digits are compared instead.
 local sign, digits = ttl:match('^(%-?)([1-9]%d*)$')
 if ttl == '0' then sign, digits = '', '0' end
 local most = sign == '-' and '9223372036854775808' or '9223372036854775807'

@@ -4,10 +4,10 @@
 --
 -- KEYS     private public
 -- ARGV     job
--- Replies  1, or 0 when the job has left the private list since
--- Effects  RPUSH public job, then LREM private 1 job: the job stands in one
---          list before it leaves the other
--- Errors   WRONGTYPE where either key is not a list: nothing has been written
+-- Replies  1, or 0 if the job is no longer in the private list
+-- Effects  RPUSH public job, then LREM private 1 job: the job is in one list
+--          before it leaves the other
+-- Errors   WRONGTYPE if either key is not a list: nothing has been written
 
 if #KEYS ~= 2 or #ARGV ~= 1 then
   return redis.error_reply("ERR wrong number of arguments for 'wurk.requeue' command")

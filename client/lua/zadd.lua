@@ -3,9 +3,9 @@
 --
 -- KEYS     key
 -- ARGV     score member
--- Replies  1 when added, 0 when only the score was updated
+-- Replies  1 if added, 0 if only the score was updated
 -- Effects  ZADD key score member
--- Errors   what ZADD says: nothing has been written
+-- Errors   those of ZADD: nothing has been written
 
 if #KEYS ~= 1 or #ARGV ~= 2 then
   return redis.error_reply("ERR wrong number of arguments for 'wurk.zadd' command")

@@ -11,7 +11,7 @@
 //! | [`operations`] | loading, settings, `INFO wurk`, permissions, leaks, other machines |
 //! | [`doctor`] | what `wurk-doctor` reports |
 //! | [`languages`] | the examples in Python and Ruby |
-//! | [`readme`] | what README shows |
+//! | [`readme`], [`documents`] | what README shows and the documents say |
 //! | [`structure`] | which modules import which |
 //! | [`support`] | no tests: what they share |
 //!
@@ -38,6 +38,7 @@ mod suite;
 mod client;
 mod commands;
 mod doctor;
+mod documents;
 mod durability;
 mod languages;
 mod operations;
@@ -53,12 +54,19 @@ use libtest_mimic::Arguments;
 use wurk_testkit::Binary;
 
 use suite::{Group, trials};
-use support::interpreters;
 
 /// The tests at the top level.
 const TESTS: Group = Group {
     with_module: tests![readme::shows_what_happens],
+    everywhere: tests![
+        readme::takes_a_job_from_a_stock_server,
+        documents::name_the_errors_that_come,
+    ],
     without_server: tests![
+        documents::lead_to_each_other,
+        documents::name_commands_that_are_there,
+        documents::name_tests_that_are_there,
+        documents::quote_what_is_sent,
         readme::shows_a_program_that_compiles,
         structure::modules_import_one_way,
         structure::the_check_finds_cycles,

@@ -1,6 +1,6 @@
 //! What servers and proxies reply to a command that they do not know, and to scripts
 //! that they do not run: the Rust client, `examples/wurk.rb` and `examples/worker.py`
-//! classify each text as `docs/languages.md` does.
+//! classify each text as `docs/clients.md` does.
 
 use std::io::{BufReader, Write};
 use std::net::{TcpListener, TcpStream};
@@ -14,7 +14,7 @@ use crate::support::caller::{HEARTBEAT, own_error, queues};
 use crate::support::interpreters::{interpreters, run};
 use crate::support::lossy_proxy::read_command;
 
-const LANGUAGES: &str = include_str!("../../../docs/languages.md");
+const LANGUAGES: &str = include_str!("../../../docs/clients.md");
 
 /// A row of the table: an error, and the step that it leads to.
 struct Row {

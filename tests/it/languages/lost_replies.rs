@@ -11,7 +11,7 @@ use crate::readme::{at_port, block};
 use crate::support::interpreters::{interpreters, lines, run};
 use crate::support::lossy_proxy::LossyProxy;
 
-const LANGUAGES: &str = include_str!("../../../docs/languages.md");
+const LANGUAGES: &str = include_str!("../../../docs/clients.md");
 
 /// A full server with two jobs in `queue:mail`.
 fn full_server(options: &Options) -> (Server, Resp) {
@@ -86,7 +86,7 @@ fn worker(language: &str, port: u16) -> (String, String) {
     (format!("examples/worker.{ending}"), url)
 }
 
-/// The lines of `docs/languages.md`, wait longer than a library's usual timeout.
+/// The lines of `docs/clients.md`, wait longer than a library's usual timeout.
 pub fn bclaim_is_waited_for(binary: &Binary) {
     for (language, interpreter) in interpreters() {
         let server = Options::new(binary).module().port().start();

@@ -9,13 +9,13 @@ use crate::support::caller::{heartbeat, own_error};
 use crate::support::full_server::as_user;
 use crate::support::inspect::digest;
 
-/// The lines that README gives for a user of workers: for the module, and for
-/// the scripts where that may be missing.
+/// The lines that `docs/commands.md` gives for a user of workers: for the module,
+/// and for the scripts where that may be missing.
 pub fn readme(number: usize) -> &'static str {
-    let mut lines = include_str!("../../../README.md")
+    let mut lines = include_str!("../../../docs/commands.md")
         .lines()
         .filter(|line| line.starts_with("ACL SETUSER worker "));
-    lines.nth(number).expect("a line in README")
+    lines.nth(number).expect("a line of docs/commands.md")
 }
 
 fn start(binary: &Binary) -> (wurk_testkit::Server, Resp, Resp) {
