@@ -91,12 +91,10 @@ pub fn lead_to_each_other() {
 
 /// Lines that are no call of make, and the tests that run them.
 const RUN_BY: [(&str, &str); 4] = [
-    ("{ cat client/lua/before-7.0/write.lua;", "readme_full"),
-    (
-        "cargo run -p wurk-client --features doctor --bin wurk-doctor ",
-        "doctor",
-    ),
-    ("redis_exporter --script ", "doctor_alarms"),
+    ("{ cat client/lua/before-7.0/write.lua;", "readme::takes_a_job_from_a_stock_server"),
+    ("wurk-doctor ", "doctor::findings::reports_what_it_found"),
+    ("cargo install --path doctor", "doctor::findings::reports_what_it_found"),
+    ("redis_exporter --script ", "doctor::alarms::name_existing_metrics"),
     ("bash .ci/run", ".ci/run"),
 ];
 

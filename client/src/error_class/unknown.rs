@@ -1,5 +1,5 @@
 //! Reads that a server does not know a command, in the words of servers and of
-//! the proxies before them. `docs/languages.md` lists who says what.
+//! the proxies before them. `docs/clients.md` lists who says what.
 
 /// Whether `line`, an error without the code `ERR`, says that `command` itself is
 /// unknown. Reads no further than the command's name: what follows it are the
