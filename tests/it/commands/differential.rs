@@ -202,17 +202,17 @@ fn normalize_all(reply: &Reply) -> Reply {
     }
 }
 
-/// Whether two commands are equal except for times, which may differ by the slack.
+/// Equal but for moments: they are as far apart as the two calls were.
 fn same_command(ours: &[Vec<u8>], theirs: &[Vec<u8>]) -> bool {
-    let time = |bytes: &[u8]| -> Option<i64> {
+    let moment = |bytes: &[u8]| -> Option<i64> {
         let text = std::str::from_utf8(bytes).ok()?;
         (text.len() >= 13).then(|| text.parse().ok())?
     };
     ours.len() == theirs.len()
         && ours.iter().zip(theirs).all(|(a, b)| {
             a == b
-                || time(a)
-                    .zip(time(b))
+                || moment(a)
+                    .zip(moment(b))
                     .is_some_and(|(a, b)| (a - b).abs() < SLACK)
         })
 }

@@ -80,8 +80,8 @@ fn fields_can_expire(binary: &Binary) -> bool {
     !binary.name.starts_with("valkey-8") && !binary.name.starts_with("redict")
 }
 
-/// Another module, which cargo builds beside the tests: on a notification of `hset` or
-/// `sadd` it replaces the key by a string.
+/// Another module, which cargo builds beside the tests: whenever it is told of
+/// `hset` or `sadd` it puts a string in the place of the key that is named so.
 fn meddler() -> PathBuf {
     let here = std::env::current_exe().expect("the path of this program");
     let module = here
@@ -92,7 +92,7 @@ fn meddler() -> PathBuf {
     module.expect("no meddler: run 'cargo build --package wurk --example meddler'")
 }
 
-/// The hash becomes a string between two writes: the call is refused as by the script, and
+/// The hash becomes a string between two writes: refused as by the script, and
 /// the string gets no expiry.
 pub fn refuses_a_replaced_key(binary: &Binary) {
     let shown = BACKENDS.map(|backend| {
