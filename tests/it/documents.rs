@@ -90,11 +90,20 @@ pub fn lead_to_each_other() {
 }
 
 /// Lines that are no call of make, and the tests that run them.
-const RUN_BY: [(&str, &str); 4] = [
-    ("{ cat client/lua/before-7.0/write.lua;", "readme::takes_a_job_from_a_stock_server"),
+const RUN_BY: [(&str, &str); 5] = [
+    (
+        "{ cat client/lua/before-7.0/write.lua;",
+        "readme::takes_a_job_from_a_stock_server",
+    ),
     ("wurk-doctor ", "doctor::findings::reports_what_it_found"),
-    ("cargo install --path doctor", "doctor::findings::reports_what_it_found"),
-    ("redis_exporter --script ", "doctor::alarms::name_existing_metrics"),
+    (
+        "cargo install --path doctor",
+        "doctor::findings::reports_what_it_found",
+    ),
+    (
+        "redis_exporter --script ",
+        "doctor::alarms::name_existing_metrics",
+    ),
     ("bash .ci/run", ".ci/run"),
 ];
 

@@ -41,5 +41,4 @@ pub const TESTS: Group = Group {
         ("valkey-9.1", tests![slot_migration::atomic]),
     ],
     without_server: tests![dragonfly::loses_no_job,],
-    ..Group::EMPTY
 };

@@ -18,7 +18,7 @@ const LANGUAGES: &str = include_str!("../../../docs/clients.md");
 
 /// A row of the table: an error, and the step that it leads to.
 struct Row {
-    replies: String,
+    error: String,
     of_script: bool,
     next_step: &'static str,
 }
@@ -33,9 +33,9 @@ fn rows_of(heading: &str, of_script: bool) -> Vec<Row> {
     let rows = rows.filter_map(|line| {
         let cells: Vec<_> = line.trim_matches('|').split(" | ").map(str::trim).collect();
         // Error texts are in code; a row without one has no text to send.
-        let replies = cells[1].strip_prefix('`')?.trim_matches('`').trim();
+        let error = cells[1].strip_prefix('`')?.trim_matches('`').trim();
         Some(Row {
-            replies: replies.to_owned(),
+            error: error.to_owned(),
             of_script,
             next_step: cells[2],
         })
@@ -78,11 +78,11 @@ impl FakeServer {
     /// Replies as in `row` from now on.
     fn reply_as_in(&self, row: &Row) {
         let unknown = "-ERR unknown command 'WURK.CLAIM'\r\n".to_owned();
-        let replies = format!("-{}\r\n", row.replies);
+        let error = format!("-{}\r\n", row.error);
         *self.replies.lock().expect("the replies") = if row.of_script {
-            [unknown, replies]
+            [unknown, error]
         } else {
-            [replies, String::new()]
+            [error, String::new()]
         };
         self.scripts.store(0, Ordering::SeqCst);
     }
@@ -166,7 +166,7 @@ fn check_steps(rows: &[Row], who: &str, call: impl Fn(&FakeServer) -> Result<(),
     for row in rows {
         fake.reply_as_in(row);
         let step = fake.step(call(&fake), row.of_script);
-        assert_eq!(step, row.next_step, "{who}: {}", row.replies);
+        assert_eq!(step, row.next_step, "{who}: {}", row.error);
     }
 }
 

@@ -43,5 +43,4 @@ pub const TESTS: Group = Group {
         targets::unsupported_targets_are_reported,
         images::loads_the_module_with_any_arguments,
     ],
-    ..Group::EMPTY
 };

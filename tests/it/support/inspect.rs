@@ -24,7 +24,7 @@ pub fn calls(con: &mut Resp, command: &str) -> u64 {
 
 /// The items of the reply to a command.
 pub fn members(con: &mut Resp, line: &str) -> Vec<Vec<u8>> {
-    con.say(line)
+    con.must(line)
         .items()
         .iter()
         .filter_map(|item| item.bytes().map(<[u8]>::to_vec))

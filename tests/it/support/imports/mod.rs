@@ -3,6 +3,7 @@
 mod paths;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::slice::from_ref;
 
 use self::paths::Module;
 
@@ -23,7 +24,7 @@ impl Crate {
         while let Some(path) = unread.pop() {
             let module = Module::read(&source(&path), &path);
             let children = module.children.iter();
-            unread.extend(children.map(|child| [&path[..], &[child.clone()]].concat()));
+            unread.extend(children.map(|child| [&path[..], from_ref(child)].concat()));
             krate.modules.insert(path, module);
         }
         krate
@@ -36,7 +37,7 @@ impl Crate {
             let mut done = BTreeSet::new();
             edges.keys().find_map(|start| {
                 let cycle = find_cycle(start, &edges, &mut Vec::new(), &mut done)?;
-                let within = |name: &String| [&parent[..], &[name.clone()]].concat().join("::");
+                let within = |name: &String| [&parent[..], from_ref(name)].concat().join("::");
                 Some(cycle.iter().map(within).collect())
             })
         })
@@ -88,7 +89,7 @@ fn find_cycle(
     done: &mut BTreeSet<String>,
 ) -> Option<Vec<String>> {
     if let Some(start) = on_the_way.iter().position(|name| name == at) {
-        return Some([&on_the_way[start..], &[at.clone()]].concat());
+        return Some([&on_the_way[start..], from_ref(at)].concat());
     }
     if done.contains(at) {
         return None;
