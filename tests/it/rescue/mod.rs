@@ -1,7 +1,9 @@
 //! `WURK.RESCUE` and `rescue-users`: what a rescued user sends to a full server
 //! does what it does on one that is not full, and nobody gains a permission.
 
+mod cluster;
 mod differential;
+mod drain;
 mod limit;
 mod permissions;
 mod setting;
@@ -16,6 +18,8 @@ use crate::suite::Group;
 pub const TESTS: Group = Group {
     with_module: tests![
         differential::a_full_server_does_what_another_does,
+        cluster::redirects_as_the_command_alone,
+        drain::a_plain_worker_in_python,
         limit::holds_what_grows,
         limit::jobs_that_make_jobs_stay_below,
         permissions::are_those_of_the_user,

@@ -5,6 +5,7 @@ use wurk_testkit::{Binary, Options, Resp};
 
 use super::side::{self, Client, WORKER, has_filter};
 use crate::support::programs;
+use crate::support::wait::wait_until;
 
 fn named(con: &mut Resp) -> String {
     con.say("CONFIG GET wurk.rescue-users").items()[1].to_string()
@@ -58,11 +59,21 @@ pub fn names_users(binary: &Binary) {
     }
 }
 
-/// The server counts the commands that a filter changed nowhere: what shows it is
-/// that a command of a named user is rescued, and of nobody else.
+/// How many filters the module has, as `INFO modules` shows it.
+fn filters(con: &mut Resp) -> String {
+    let modules = con.must("INFO modules").to_string();
+    let (_, wurk) = modules.split_once("name=wurk,").expect("the module");
+    let (_, filters) = wurk.split_once("filters=").expect("its filters");
+    filters.chars().take_while(char::is_ascii_digit).collect()
+}
+
+/// While nobody is named there is no filter, and nobody is rescued.
 pub fn filters_only_while_a_user_is_named(binary: &Binary) {
     let (server, mut con) = side::full(binary);
     let mut client = Client::worker(binary, &server);
+    // The one that sees the first command is gone soon.
+    name(&mut con, "");
+    wait_until("there is no filter", || filters(&mut con) == "0");
     let mut rescued = |con: &mut Resp| {
         let before = con.info("wurk", "wurk_rescues");
         let refused = client.con.say("SET x y").error().is_some();
@@ -72,10 +83,13 @@ pub fn filters_only_while_a_user_is_named(binary: &Binary) {
     };
     for round in 0..3 {
         name(&mut con, WORKER);
+        let filter = usize::from(has_filter(binary)).to_string();
+        assert_eq!(filters(&mut con), filter, "round {round}");
         assert_eq!(rescued(&mut con), has_filter(binary), "round {round}");
         name(&mut con, "other");
         assert!(!rescued(&mut con), "round {round}");
         name(&mut con, "");
+        assert_eq!(filters(&mut con), "0", "round {round}");
         assert!(!rescued(&mut con), "round {round}");
     }
     // A thousand times: nothing is kept.
