@@ -52,6 +52,19 @@ const COMMANDS: &[Row] = &[
         [1, 1, 1],
         &["@fast", "@sortedset", "@write"],
     ),
+    (
+        "wurk.rescue",
+        -2,
+        &[
+            "module",
+            "movablekeys",
+            "no_mandatory_keys",
+            "noscript",
+            "stale",
+        ],
+        [0, 0, 0],
+        &["@slow", "@write"],
+    ),
 ];
 
 /// A call, and the least permissions that it needs for each of its keys.
@@ -160,6 +173,7 @@ fn expected_arguments(name: &str) -> &'static str {
         "wurk.requeue" => "private:key public:key job:string",
         "wurk.lock" => "key:key ttl:integer",
         "wurk.zadd" => "key:key score:double member:string",
+        "wurk.rescue" => "command:string arg:string*",
         _ => panic!("{name}"),
     }
 }

@@ -54,10 +54,34 @@ const SHORT: &[&[u8]] = &[
     b"0.001", b"0.001", b"0.001", b"-1", b"nan", b"inf", b"1e400", b"", b"x", b"1\0", b"\xff",
 ];
 
+/// What is rescued, and what is not.
+const INNER: &[&[u8]] = &[
+    b"SET",
+    b"LMOVE",
+    b"BLMOVE",
+    b"BRPOPLPUSH",
+    b"ZADD",
+    b"XGROUP",
+    b"FUNCTION",
+    b"EVAL",
+    b"EVALSHA",
+    b"FCALL",
+    b"SORT",
+    b"ZUNIONSTORE",
+    b"MSET",
+    b"RESTORE",
+    b"WURK.RESCUE",
+    b"GET",
+    b"",
+    b"set\0",
+];
+
 pub fn no_input_stops_the_server(binary: &Binary) {
     let seed = seed();
     let mut random = Rng::with_seed(seed);
-    let server = Options::new(binary).module().start();
+    let server = Options::new(binary)
+        .module_with(&["rescue-users", "default", "rescue-limit", "0"])
+        .start();
     let mut con = server.connect();
     fill(&mut con);
     let long = vec![b'x'; 1 << 16];
@@ -73,7 +97,9 @@ pub fn no_input_stops_the_server(binary: &Binary) {
             b"wurk.lock",
             b"Wurk.Zadd",
             b"WURK.BCLAIM",
-        ][random.usize(..5)];
+            b"WURK.RESCUE",
+            b"COMMAND",
+        ][random.usize(..7)];
         // Mostly the right number, sometimes none, sometimes hundreds.
         let count = match random.usize(..20) {
             0 => random.usize(..300),
@@ -86,11 +112,19 @@ pub fn no_input_stops_the_server(binary: &Binary) {
             },
         };
         let mut command = vec![name];
+        if name == b"COMMAND" {
+            command.extend([b"GETKEYSANDFLAGS".as_slice(), b"WURK.RESCUE"]);
+        }
+        let inner = INNER[random.usize(..INNER.len())];
+        if name == b"COMMAND" || name == b"WURK.RESCUE" {
+            command.push(inner);
+        }
         command.extend((0..count).map(|_| match random.usize(..400) {
             0 => long.as_slice(),
             _ => WORDS[random.usize(..WORDS.len())],
         }));
-        if name == b"WURK.BCLAIM" {
+        let waits = name == b"WURK.RESCUE" && matches!(inner, b"BLMOVE" | b"BRPOPLPUSH");
+        if name == b"WURK.BCLAIM" || waits {
             command.push(SHORT[random.usize(..SHORT.len())]); // Nothing else ends a wait.
         }
         if queued == 0 && random.usize(..20) == 0 {

@@ -92,15 +92,19 @@ pub fn refuses_bad_arguments(binary: &Binary) {
         ),
         (
             &["growth-limit"],
-            "its one argument is 'growth-limit <percent>', found \"growth-limit\"",
+            "its arguments are 'growth-limit <percent>', 'rescue-limit <percent>' and 'rescue-users <names>', found \"growth-limit\"",
+        ),
+        (
+            &["growth-limit", "1", "rescue-limit", "-1"],
+            "rescue-limit takes a percentage from 0 to 100000, found \"-1\"",
         ),
         (
             &["loud", "yes"],
-            "its one argument is 'growth-limit <percent>', found \"loud yes\"",
+            "its arguments are 'growth-limit <percent>', 'rescue-limit <percent>' and 'rescue-users <names>', found \"loud yes\"",
         ),
         (
             &["growth-limit", "1", "2"],
-            "its one argument is 'growth-limit <percent>', found \"growth-limit 1 2\"",
+            "its arguments are 'growth-limit <percent>', 'rescue-limit <percent>' and 'rescue-users <names>', found \"growth-limit 1 2\"",
         ),
     ] {
         let folder = TempDir::new().expect("a folder");

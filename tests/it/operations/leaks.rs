@@ -18,7 +18,7 @@ const WAITS: usize = 10_000;
 const BATCH: usize = 500;
 
 /// Calls with every kind of reply that together leave the data as it was.
-const CYCLE: [&str; 8] = [
+const CYCLE: [&str; 13] = [
     "WURK.CLAIM ps id q0 p0 q p info 1.5 600",
     "WURK.REQUEUE p q job",
     "WURK.CLAIM ps id none p info 1.5 600",
@@ -27,6 +27,11 @@ const CYCLE: [&str; 8] = [
     "WURK.LOCK string 1000",
     "WURK.ZADD z 1 m",
     "WURK.CLAIM ps id q p info 1.5 soon",
+    "WURK.RESCUE SET string x",
+    "WURK.RESCUE SET string",
+    "WURK.RESCUE LMOVE none none LEFT RIGHT",
+    "WURK.RESCUE GET string",
+    "SET string x",
 ];
 
 fn send(con: &mut Resp, lines: &[&str], times: usize) {
@@ -47,7 +52,9 @@ fn prepare(con: &mut Resp) {
 
 /// More than a million calls leave the memory in use as it was.
 pub fn calls_keep_no_memory(binary: &Binary) {
-    let server = Options::new(binary).module().start();
+    let server = Options::new(binary)
+        .module_with(&["rescue-users", "default", "rescue-limit", "0"])
+        .start();
     let mut con = server.connect();
     prepare(&mut con);
     let round = |con: &mut Resp, calls: usize, waits: usize| {

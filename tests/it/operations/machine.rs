@@ -36,7 +36,7 @@ fn found(path: &str, servers: &Path) -> (bool, String) {
     tests.env("PATH", path).env(SERVERS, servers);
     tests.env_remove("WURK_REQUIRE_SERVERS");
     let (well, said) = outcome(tests.arg("--list"));
-    let line = said.lines().find(|line| line.contains("server"));
+    let line = said.lines().find(|line| line.starts_with("servers: "));
     (well, line.unwrap_or_default().to_owned())
 }
 
