@@ -34,6 +34,7 @@ pub const TESTS: Group = Group {
         states::client_pause,
         states::script_kill,
         states::client_tracking,
+        states::client_tracking_of_ones_own,
         states::io_threads,
         states::eviction,
         states::maxmemory_at_run_time,

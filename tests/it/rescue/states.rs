@@ -173,6 +173,46 @@ pub fn client_tracking(binary: &Binary) {
     con.must("PING");
 }
 
+/// What a client that caches is told of its own writes, and of what a script of its
+/// own has read.
+pub fn client_tracking_of_ones_own(binary: &Binary) {
+    for mode in [
+        "ON",
+        "ON NOLOOP",
+        "ON BCAST",
+        "ON BCAST NOLOOP",
+        "ON OPTOUT",
+    ] {
+        let (server, mut con) = side::full(binary);
+        let shown = [true, false].map(|full| {
+            con.must("CONFIG SET maxmemory 0");
+            con.must("FLUSHALL");
+            con.must("SET x 0");
+            con.must(&format!("CONFIG SET maxmemory {}", usize::from(full)));
+            let mut client = Client::login(binary, server.connect3(), WORKER);
+            client.con.must(&format!("CLIENT TRACKING {mode}"));
+            client.con.must("GET x");
+            let set = ["SET", "x", "1"];
+            let set = if full {
+                client.command(&set)
+            } else {
+                set.map(Vec::from).to_vec()
+            };
+            client.con.send(&set).expect("a server");
+            client.con.send(&["PING"]).expect("a server");
+            let mut replies = Vec::new();
+            loop {
+                let reply = client.con.read().expect("a reply").to_string();
+                if reply == "PONG" {
+                    return replies;
+                }
+                replies.push(reply);
+            }
+        });
+        assert_eq!(shown[0], shown[1], "{mode}: rescued, and plain");
+    }
+}
+
 /// Commands that other threads read and parse.
 pub fn io_threads(binary: &Binary) {
     let server = side::options(binary).set("io-threads", &["4"]).start();
