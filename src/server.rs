@@ -16,9 +16,9 @@
 //! | `reply`, `error` | what a command returns |
 //! | `command`, `command_info` | how a command is registered and called |
 //! | `blocking` | clients that wait |
-//! | `ctx`, `info`, `log` | the context of a call, `INFO`, the server's log |
+//! | `ctx`, `events`, `info`, `log` | the context of a call, the server's events, `INFO` and log |
 //! | `config`, `limits`, `memory`, `stats` | what an operator sets and sees |
-//! | `users`, `filter`, `refusable`, `inner_keys`, `key_flags` | rescued users, and what is rescued for them |
+//! | `users`, `filter`, `refusable`, `command_list`, `inner_keys`, `key_flags` | rescued users, and what is rescued for them |
 //! | `load`, `options`, `unload` | loading, and why there is no unloading |
 //!
 //! Each imports only from modules that do not import from it.
@@ -31,9 +31,11 @@ mod call;
 mod call_reply;
 mod command;
 mod command_info;
+mod command_list;
 mod config;
 mod ctx;
 mod error;
+mod events;
 mod filter;
 mod info;
 mod inner_keys;

@@ -7,6 +7,7 @@ use redis_module::{Context, RedisString, Status};
 
 use super::api::{self, api};
 use super::command::{self, Registration};
+use super::command_list;
 use super::config;
 use super::ctx::Ctx;
 use super::filter;
@@ -16,7 +17,6 @@ use super::keyspace;
 use super::log;
 use super::memory;
 use super::options;
-use super::refusable;
 use super::shared_strings;
 use super::stats;
 use super::unload;
@@ -89,7 +89,7 @@ fn try_load(
     check_commands(ctx)?;
     key::choose_peek_mode();
     keyspace::follow_server(ctx);
-    if !refusable::follow_commands(ctx) {
+    if !command_list::follow(ctx) {
         return Err("cannot subscribe to module events".into());
     }
     filter::prepare(ctx);

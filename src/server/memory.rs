@@ -1,11 +1,12 @@
 //! Used memory and `maxmemory`.
 
-use std::ffi::{c_int, c_void};
+use std::ffi::c_void;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use redis_module::raw::{self, RedisModuleCtx, RedisModuleEvent};
 
 use super::api::api;
+use super::events;
 use super::info;
 
 /// `maxmemory` in bytes, as it was last configured; 0 is no limit.
@@ -23,20 +24,7 @@ pub(super) fn follow_maxmemory(ctx: *mut RedisModuleCtx) -> bool {
         read(ctx);
     }
     read(ctx);
-    let event = RedisModuleEvent {
-        id: raw::REDISMODULE_EVENT_CONFIG,
-        dataver: 1,
-    };
-    // SAFETY: called at load in a valid context, with a function of a library
-    // that is not unloaded without its subscriptions.
-    let status = unsafe {
-        api!(RedisModule_SubscribeToServerEvent(
-            ctx,
-            event,
-            Some(configured)
-        ))
-    };
-    status == raw::REDISMODULE_OK as c_int
+    events::subscribe(ctx, raw::REDISMODULE_EVENT_CONFIG, configured)
 }
 
 fn read(ctx: *mut RedisModuleCtx) {

@@ -1,17 +1,10 @@
-//! The commands that a full server may refuse, as the server itself lists them.
-//!
-//! They are read from `COMMAND` and read again when a module is loaded or
-//! unloaded: every command and subcommand with the `denyoom` flag, and those that
-//! run scripts, which are refused from inside.
+//! The commands that a full server may refuse: those with the `denyoom` flag, and
+//! those that run scripts, which are refused from inside. See `command_list`.
 
 use std::cell::RefCell;
-use std::ffi::{c_int, c_void};
+use std::ffi::c_int;
 
-use redis_module::raw::{self, RedisModuleCtx, RedisModuleEvent};
-
-use super::api::api;
 use super::arg::Arg;
-use super::call_reply::CallReply;
 use super::ctx::Ctx;
 use super::key_flags::KeyFlags;
 
@@ -35,7 +28,7 @@ pub(crate) struct Refused {
     /// Whether scripts may not call it.
     pub(super) noscript: bool,
     /// How many arguments it takes with its name; negative for at least so many.
-    arity: i64,
+    pub(super) arity: i64,
 }
 
 impl Refused {
@@ -46,11 +39,11 @@ impl Refused {
 }
 
 /// A command by its name, and its subcommand, if it has one.
-struct Named {
-    name: Vec<u8>,
-    subcommand: Option<Vec<u8>>,
-    refused: Refused,
-    keys: Vec<KeyFlags>,
+pub(super) struct Named {
+    pub(super) name: Vec<u8>,
+    pub(super) subcommand: Option<Vec<u8>>,
+    pub(super) refused: Refused,
+    pub(super) keys: Vec<KeyFlags>,
 }
 
 /// Commands whose names begin alike.
@@ -64,15 +57,6 @@ thread_local! {
     // command for its keys, never do.
     static BY_LETTER: RefCell<ByLetter> = const { RefCell::new([const { Vec::new() }; 27]) };
 }
-
-/// Flags that `COMMAND` shows.
-const DENYOOM: &[u8] = b"denyoom";
-const NOSCRIPT: &[u8] = b"noscript";
-
-/// Commands that run scripts have no flag in common.
-const SCRIPTS: [&[u8]; 3] = [b"eval", b"evalsha", b"fcall"];
-const MOVES: [&[u8]; 2] = [b"lmove", b"rpoplpush"];
-const WAITS: [&[u8]; 2] = [b"blmove", b"brpoplpush"];
 
 /// How a full server refuses a command with this name, and this subcommand if it
 /// has any. `None` if it does not.
@@ -153,105 +137,13 @@ impl Ctx<'_> {
     }
 }
 
-/// Reads the commands, and again at every change of modules. `false` if the
-/// server does not tell of those.
-pub(super) fn follow_commands(ctx: *mut RedisModuleCtx) -> bool {
-    unsafe extern "C" fn modules_changed(
-        ctx: *mut RedisModuleCtx,
-        _: RedisModuleEvent,
-        _: u64,
-        _: *mut c_void,
-    ) {
-        read(ctx);
-    }
-    read(ctx);
-    let event = RedisModuleEvent {
-        id: raw::REDISMODULE_EVENT_MODULE_CHANGE,
-        dataver: 1,
-    };
-    // SAFETY: called at load in a valid context, with a function of a library
-    // that is not unloaded without its subscriptions.
-    let status = unsafe {
-        api!(RedisModule_SubscribeToServerEvent(
-            ctx,
-            event,
-            Some(modules_changed)
-        ))
-    };
-    status == raw::REDISMODULE_OK as c_int
-}
-
-fn read(ctx: *mut RedisModuleCtx) {
-    // SAFETY: a context that the server has handed to the module for this call.
-    let ctx = unsafe { Ctx::new(ctx) };
-    let Ok(commands) = ctx.call_readonly(c"COMMAND", &[]).into_result() else {
-        return;
-    };
-    let mut by_letter = [const { Vec::new() }; 27];
-    for command in commands.items() {
-        add(&mut by_letter, &command);
+/// Replaces all commands.
+pub(super) fn set_all(commands: impl Iterator<Item = Named>) {
+    let mut by_letter: ByLetter = [const { Vec::new() }; 27];
+    for named in commands {
+        if let Some(names) = place_of(&named.name).and_then(|place| by_letter.get_mut(place)) {
+            names.push(named);
+        }
     }
     BY_LETTER.set(by_letter);
-}
-
-/// Adds a command of the reply to `COMMAND`, and its subcommands.
-fn add(by_letter: &mut ByLetter, command: &CallReply) {
-    const NAME: usize = 0;
-    const ARITY: usize = 1;
-    const FLAGS: usize = 2;
-    const KEY_SPECS: usize = 8;
-    const SUBCOMMANDS: usize = 9;
-    let Some(name) = command
-        .item(NAME)
-        .map(|name| name.bytes().to_ascii_lowercase())
-    else {
-        return;
-    };
-    let has_flag = |name: &[u8]| {
-        let flags = command.item(FLAGS);
-        flags.is_some_and(|flags| flags.items().any(|flag| flag.bytes() == name))
-    };
-    let is_one_of = |names: &[&[u8]]| names.contains(&name.as_slice());
-    let refusable = if is_one_of(&SCRIPTS) {
-        Some(Refusable::Runs)
-    } else if !has_flag(DENYOOM) {
-        None
-    } else if is_one_of(&MOVES) {
-        Some(Refusable::Moves)
-    } else if is_one_of(&WAITS) {
-        Some(Refusable::Waits)
-    } else {
-        Some(Refusable::Grows)
-    };
-    if let Some(how) = refusable {
-        let refused = Refused {
-            how,
-            noscript: has_flag(NOSCRIPT),
-            arity: command.item(ARITY).map_or(0, |arity| arity.integer()),
-        };
-        let (name, subcommand) = match name.iter().position(|byte| *byte == b'|') {
-            None => (name, None),
-            Some(bar) => {
-                let (name, subcommand) = name.split_at(bar);
-                (name.to_vec(), subcommand.get(1..).map(<[u8]>::to_vec))
-            }
-        };
-        if let Some(names) = place_of(&name).and_then(|place| by_letter.get_mut(place)) {
-            names.push(Named {
-                name,
-                subcommand,
-                refused,
-                keys: command
-                    .item(KEY_SPECS)
-                    .iter()
-                    .flat_map(|specs| specs.items().filter_map(|spec| KeyFlags::read(&spec)))
-                    .collect(),
-            });
-        }
-    }
-    if let Some(subcommands) = command.item(SUBCOMMANDS) {
-        for subcommand in subcommands.items() {
-            add(by_letter, &subcommand);
-        }
-    }
 }

@@ -1,12 +1,13 @@
 //! Why the module cannot be unloaded.
 
-use std::ffi::{c_int, c_void};
+use std::ffi::c_void;
 use std::ptr;
 use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering::Relaxed};
 
 use redis_module::{Context, Status, raw};
 
 use super::api::api;
+use super::events;
 use super::log;
 
 /// Refuses `MODULE UNLOAD`, which would crash a server that has a client with one
@@ -53,20 +54,9 @@ pub(super) fn follow_first_command(ctx: *mut raw::RedisModuleCtx) -> bool {
             unsafe { api!(RedisModule_UnregisterCommandFilter(ctx, filter)) };
         }
     }
-    let event = raw::RedisModuleEvent {
-        id: raw::REDISMODULE_EVENT_CRON_LOOP,
-        dataver: 1,
-    };
-    // SAFETY: called at load in a valid context, with functions of a library
-    // that is not unloaded without its subscriptions and its filter.
-    unsafe {
-        let filter = api!(RedisModule_RegisterCommandFilter(ctx, Some(command), 0));
-        FILTER.store(filter, Relaxed);
-        let status = api!(RedisModule_SubscribeToServerEvent(
-            ctx,
-            event,
-            Some(cron_loop)
-        ));
-        !filter.is_null() && status == raw::REDISMODULE_OK as c_int
-    }
+    // SAFETY: called at load in a valid context, with a function of a library that
+    // is not unloaded without its filter.
+    let filter = unsafe { api!(RedisModule_RegisterCommandFilter(ctx, Some(command), 0)) };
+    FILTER.store(filter, Relaxed);
+    !filter.is_null() && events::subscribe(ctx, raw::REDISMODULE_EVENT_CRON_LOOP, cron_loop)
 }

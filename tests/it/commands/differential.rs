@@ -9,6 +9,7 @@ use wurk_testkit::{Binary, Reply, Resp, Server, aof};
 
 use super::random_steps::{KEYS, Step, any_step, in_multi, pick};
 use crate::support::backend::{Backend, normalize, script};
+use crate::support::events::Events;
 use crate::support::inspect::digest;
 use crate::support::random::seed;
 
@@ -32,7 +33,7 @@ struct Side {
     backend: Backend,
     server: Server,
     con: Resp,
-    events: Resp,
+    events: Events,
 }
 
 impl Side {
@@ -44,9 +45,7 @@ impl Side {
             .start();
         let mut con = server.connect();
         con.must("DEBUG SET-ACTIVE-EXPIRE 0");
-        let mut events = server.connect();
-        events.must("PSUBSCRIBE __key*__:*");
-        events.must("SUBSCRIBE end");
+        let events = Events::of(&server);
         Self {
             backend,
             server,
@@ -79,15 +78,7 @@ impl Side {
 
     /// All events since the last comparison.
     fn events(&mut self) -> Vec<String> {
-        self.con.must("PUBLISH end here");
-        let mut events = Vec::new();
-        loop {
-            let event = self.events.read().expect("an event").to_string();
-            if event.starts_with(r#"["message""#) {
-                return events;
-            }
-            events.push(event);
-        }
+        self.events.since(&mut self.con)
     }
 }
 

@@ -10,6 +10,7 @@ use wurk_testkit::{Binary, Options, Reply, Resp, Server, aof};
 use super::side::{self, Client, WORKER, add_user, queues_when_full, rescues_scripts};
 use super::steps::{self, KEYS, Step};
 use crate::commands::differential::{same_command, show};
+use crate::support::events::Events;
 use crate::support::inspect::digest;
 use crate::support::random::seed;
 
@@ -30,7 +31,7 @@ struct Side {
     operator: Resp,
     /// In RESP2 and RESP3.
     clients: [Client; 2],
-    events: Resp,
+    events: Events,
     rescued: bool,
     full: bool,
     scripts: bool,
@@ -54,9 +55,7 @@ impl Side {
         add_user(&mut operator, WORKER, "~* &* +@all");
         let clients =
             [server.connect(), server.connect3()].map(|con| Client::login(binary, con, WORKER));
-        let mut events = server.connect();
-        events.must("PSUBSCRIBE __key*__:*");
-        events.must("SUBSCRIBE end");
+        let events = Events::of(&server);
         let mut side = Self {
             server,
             operator,
@@ -98,15 +97,7 @@ impl Side {
 
     /// All events since the last comparison.
     fn events(&mut self) -> Vec<String> {
-        self.operator.must("PUBLISH end here");
-        let mut events = Vec::new();
-        loop {
-            let event = self.events.read().expect("an event").to_string();
-            if event.starts_with(r#"["message""#) {
-                return events;
-            }
-            events.push(event);
-        }
+        self.events.since(&mut self.operator)
     }
 }
 

@@ -4,6 +4,7 @@ pub mod backend;
 pub mod caller;
 pub mod cluster;
 pub mod dragonfly_mock;
+pub mod events;
 pub mod example_worker;
 pub mod full_server;
 pub mod imports;
