@@ -24,6 +24,7 @@ macro_rules! needed {
 }
 
 needed! {
+    RedisModule_ACLCheckCommandPermissions
     RedisModule_BlockClientOnKeys
     RedisModule_Call
     RedisModule_CallReplyArrayElement
@@ -38,6 +39,7 @@ needed! {
     RedisModule_CreateCommand
     RedisModule_CreateString
     RedisModule_FreeCallReply
+    RedisModule_FreeModuleUser
     RedisModule_FreeServerInfo
     RedisModule_FreeString
     RedisModule_GetBlockedClientReadyKey
@@ -46,6 +48,7 @@ needed! {
     RedisModule_GetContextFlags
     RedisModule_GetCurrentUserName
     RedisModule_GetDetachedThreadSafeContext
+    RedisModule_GetModuleUserFromUserName
     RedisModule_GetServerInfo
     RedisModule_GetUsedMemoryRatio
     RedisModule_HashGet

@@ -16,10 +16,8 @@ use super::api::api;
 use super::arg::Arg;
 use super::memory;
 use super::refusable::{self, Refusable};
+use super::shared_strings::{self, RESCUE};
 use super::users;
-
-/// The command that is inserted.
-const RESCUE: &[u8] = b"WURK.RESCUE";
 
 /// From this part of maxmemory on: a transaction that is queued just before the
 /// server is full must not fail for it.
@@ -100,15 +98,18 @@ unsafe extern "C" fn rescue(filtered: *mut RedisModuleCommandFilterCtx) {
     if refused.how != Refusable::Waits && memory::used_ratio() < NEARLY_FULL {
         return;
     }
-    // SAFETY: the pointer is there wherever the filter is registered; the string
-    // is the server's once it is inserted.
+    // SAFETY: the pointer is written once, before `load` runs.
+    let Some(client_of) = (unsafe { raw::RedisModule_CommandFilterGetClientId }) else {
+        return;
+    };
+    // SAFETY: as above.
+    let client = unsafe { client_of(filtered) };
+    // A user without the permission is refused as ever, not denied.
+    if !users::is_client_rescued(context(), client, shared_strings::rescue()) {
+        return;
+    }
+    // SAFETY: the string is the server's once it is inserted.
     unsafe {
-        let Some(client_id) = raw::RedisModule_CommandFilterGetClientId else {
-            return;
-        };
-        if users::is_client_named(context(), client_id(filtered)) != Some(true) {
-            return;
-        }
         let rescue = api!(RedisModule_CreateString(
             ptr::null_mut(),
             RESCUE.as_ptr().cast(),

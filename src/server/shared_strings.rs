@@ -9,7 +9,7 @@ use super::api::api;
 use super::arg::Arg;
 
 macro_rules! shared_strings {
-    ($($name:ident = $text:literal)*) => {
+    ($($name:ident = $text:expr)*) => {
         #[derive(Clone, Copy)]
         #[allow(non_camel_case_types)]
         enum Shared { $($name),* }
@@ -26,11 +26,15 @@ macro_rules! shared_strings {
     };
 }
 
+/// The command that the filter inserts.
+pub(super) const RESCUE: &[u8] = b"WURK.RESCUE";
+
 shared_strings! {
     beat = b"beat"
     info = b"info"
     left = b"LEFT"
     one = b"1"
+    rescue = RESCUE
     right = b"RIGHT"
 }
 

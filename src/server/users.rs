@@ -1,12 +1,13 @@
 //! The users whose commands are rescued: `wurk.rescue-users`.
 
 use std::cell::{Cell, RefCell};
+use std::ffi::c_int;
 use std::ptr::{self, NonNull};
 
 use redis_module::raw::{self, RedisModuleCtx, RedisModuleString};
 
 use super::api::api;
-use super::arg::OwnedString;
+use super::arg::{Arg, OwnedString};
 use super::ctx::Ctx;
 
 thread_local! {
@@ -70,14 +71,37 @@ impl Ctx<'_> {
     }
 }
 
-/// Whether the user of this client is named. `None` on servers before 7.2, which
-/// do not tell a filter whose command it is.
-pub(super) fn is_client_named(ctx: *mut RedisModuleCtx, client: u64) -> Option<bool> {
-    // SAFETY: the pointer is written once, before `load` runs; the context is a
-    // detached one of the module. The string is the module's to free, and null if
-    // there is no such client, as for those that a script or a module has made.
-    let name = unsafe { owned(raw::RedisModule_GetClientUserNameById?(ctx, client)) };
-    Some(name.is_some_and(|name| is_named(name.arg().bytes())))
+/// Whether the user of this client is named, and may run the command of this name.
+/// `false` on servers before 7.2, which do not tell a filter whose command it is.
+pub(super) fn is_client_rescued(ctx: *mut RedisModuleCtx, client: u64, command: Arg) -> bool {
+    // SAFETY: the pointer is written once, before `load` runs.
+    let Some(user_of) = (unsafe { raw::RedisModule_GetClientUserNameById }) else {
+        return false;
+    };
+    // SAFETY: the context is a detached one of the module. The string is the
+    // module's to free, and null if there is no such client, as for those that a
+    // script or a module has made.
+    let name = unsafe { owned(user_of(ctx, client)) };
+    name.is_some_and(|name| is_named(name.arg().bytes()) && may_run(name.arg(), command))
+}
+
+fn may_run(user: Arg, command: Arg) -> bool {
+    let mut command = command.pointer();
+    // SAFETY: the strings are valid for this call; the user is null if there is none
+    // of this name, or else freed once.
+    unsafe {
+        let user = api!(RedisModule_GetModuleUserFromUserName(user.pointer()));
+        if user.is_null() {
+            return false;
+        }
+        let status = api!(RedisModule_ACLCheckCommandPermissions(
+            user,
+            &raw mut command,
+            1
+        ));
+        api!(RedisModule_FreeModuleUser(user));
+        status == raw::REDISMODULE_OK as c_int
+    }
 }
 
 /// # Safety

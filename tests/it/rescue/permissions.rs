@@ -185,6 +185,36 @@ pub fn a_client_that_changes_its_user(binary: &Binary) {
     assert!(rescued(&mut Client::worker(binary, &server)));
 }
 
+/// A named user without `+wurk.rescue`: refused as ever on a full server, and not
+/// denied anything on one that is not.
+pub fn a_named_user_without_the_permission(binary: &Binary) {
+    let (server, mut con) = side::full(binary);
+    add_user(&mut con, WORKER, "~* +@all -wurk.rescue");
+    con.must("CONFIG SET maxmemory 0");
+    con.must("RPUSH q a b c");
+    let mut client = server.connect();
+    client.must("AUTH worker secret");
+    for line in ["SET x y", "BLMOVE q p RIGHT LEFT 1", "EVAL return(1) 0"] {
+        con.must("CONFIG SET maxmemory 0");
+        client.must(line);
+        // Nearly full.
+        let used = con.info("memory", "used_memory");
+        con.must(&format!("CONFIG SET maxmemory {}", used * 1_004 / 1_000));
+        let reply = client.say(line).to_string();
+        assert!(!reply.starts_with("NOPERM "), "{line}: {reply}");
+        con.must("CONFIG SET maxmemory 1");
+        let reply = client.say(line).to_string();
+        assert!(!reply.starts_with("NOPERM "), "{line}: {reply}");
+    }
+    assert!(client.say("SET x y").to_string().starts_with("OOM "));
+    assert!(
+        client
+            .say("WURK.RESCUE SET x y")
+            .to_string()
+            .starts_with("NOPERM ")
+    );
+}
+
 /// Inside a script each command is checked for the user, and a script that is not
 /// rescued cannot call `WURK.RESCUE`.
 pub fn scripts_gain_none(binary: &Binary) {
