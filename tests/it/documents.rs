@@ -222,6 +222,11 @@ pub fn name_the_errors_that_come(binary: &Binary) {
         ]);
         con.must("CONFIG SET wurk.growth-limit 1");
         replies.push(con.say("WURK.LOCK k 1000"));
+        con.must("CONFIG SET wurk.rescue-users default");
+        con.must("CONFIG SET wurk.rescue-limit 1");
+        replies.push(con.say("WURK.RESCUE SET k v"));
+        replies.push(con.say("WURK.RESCUE GET k"));
+        con.call(&["CONFIG", "SET", "wurk.rescue-users", ""]);
         con.must("MULTI");
         let queued = con.say("WURK.CLAIM ps id q p {} 1 60");
         if queued.error().is_some() {

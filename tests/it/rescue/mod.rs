@@ -3,6 +3,7 @@
 
 mod cluster;
 mod differential;
+mod document;
 mod drain;
 mod limit;
 mod permissions;
@@ -19,6 +20,7 @@ pub const TESTS: Group = Group {
     with_module: tests![
         differential::a_full_server_does_what_another_does,
         cluster::redirects_as_the_command_alone,
+        document::names_users_that_can_work,
         drain::a_plain_worker_in_python,
         limit::holds_what_grows,
         limit::jobs_that_make_jobs_stay_below,
