@@ -18,7 +18,6 @@ pub(crate) fn settle(
     worked: Vec<Worked>,
 ) -> RedisResult<bool> {
     let requeued: usize = worked.iter().map(|worked| worked.requeued).sum();
-    let retried: usize = worked.iter().map(|worked| worked.retried).sum();
     let done: Vec<_> = worked.into_iter().flat_map(|worked| worked.done).collect();
     let retry: Vec<Vec<u8>> = redis::cmd("ZRANGE").arg(RETRY).arg(0).arg(-1).query(con)?;
     let (mut waiting, mut in_flight) = (Vec::new(), Vec::new());
@@ -70,7 +69,7 @@ pub(crate) fn settle(
         progress::grouped(pushed.len() - lost),
         progress::grouped(lost),
     );
-    Ok(lost + twice + unknown == 0 && retried > 0 && requeued > 0)
+    Ok(lost + twice + unknown == 0)
 }
 
 fn list(con: &mut Connection, key: &[u8]) -> RedisResult<Vec<Vec<u8>>> {

@@ -1,17 +1,20 @@
 //! Fills a Redis until it refuses writes, shows the error that a worker gets then, and
-//! drains it by the client. Prints a table at the end, and fails if a job is lost.
+//! drains it by the client; then once more by workers that know nothing of wurk.
+//! Prints a table at the end of each, and fails if a job is lost.
 //!
 //! | module | what is in it |
 //! | --- | --- |
 //! | `fill` | pushes jobs until the server refuses |
 //! | `drain` | workers drain the queues |
 //! | `ledger` | accounts for each job, and prints the table |
+//! | `rescue` | plain workers, whose user is named |
 //! | `progress` | progress bars, and numbers for people |
 
 mod drain;
 mod fill;
 mod ledger;
 mod progress;
+mod rescue;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -54,13 +57,21 @@ fn main() -> ExitCode {
     }
 }
 
-/// The named server, or the first one that can run the demo.
+/// The named server, or the first one that can show the most.
 fn server(arguments: &Arguments) -> Option<Binary> {
     match &arguments.server {
         Some(path) => Binary::at(path),
-        None => Binary::all()
-            .into_iter()
-            .find(|binary| arguments.no_module || binary.loads_modules()),
+        None => {
+            let all = Binary::all();
+            let find = |suits: fn(&Binary) -> bool| all.iter().find(|binary| suits(binary));
+            let plain = || find(Binary::loads_modules);
+            let found = if arguments.no_module {
+                plain().or(all.first())
+            } else {
+                find(rescue::is_possible).or_else(plain)
+            };
+            found.cloned()
+        }
     }
 }
 
@@ -91,5 +102,15 @@ fn run(arguments: &Arguments, binary: &Binary) -> RedisResult<bool> {
     let mut con = client.get_connection()?;
     let (pushed, refused) = fill::until_refused(&mut con, &queues)?;
     let worked = drain::with_workers(&client, &queues, &refused, arguments.workers, pushed.len())?;
-    ledger::settle(&mut con, &queues, &pushed, worked)
+    let every_kind = worked.iter().any(|worked| worked.retried > 0)
+        && worked.iter().any(|worked| worked.requeued > 0);
+    let settled = ledger::settle(&mut con, &queues, &pushed, worked)? && every_kind;
+    if !with_module {
+        return Ok(settled);
+    }
+    if !rescue::is_possible(binary) {
+        println!("\nworkers that know nothing of wurk are rescued from 7.2 on");
+        return Ok(settled);
+    }
+    Ok(rescue::show(&server, &mut con, &queues, arguments.workers)? && settled)
 }
