@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use redis::{Connection, FromRedisValue, RedisResult};
 
 use crate::permissions::Permission;
+use crate::rescued_users::Problem;
 use crate::state::{Writes, code, is_lost, is_state};
 
 /// The replies. `None` if the user may not run the command, or the server's state
@@ -23,6 +24,8 @@ pub(crate) struct Answers {
     pub(crate) writes: Option<Writes>,
     /// The permission for each of the module's commands; empty if none was tried.
     pub(crate) permissions: Vec<(&'static str, Permission)>,
+    /// The users in `wurk.rescue-users` that have a problem.
+    pub(crate) rescued: Vec<(String, Problem)>,
     /// Why scripts would not run; `None` if they would.
     pub(crate) scripts: Option<String>,
     /// Whether scripts can be flagged, if running one has shown it.

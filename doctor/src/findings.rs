@@ -6,6 +6,7 @@
 //! | `strategy` | how a client calls a full server |
 //! | `writes` | whether the server takes writes at all |
 //! | `memory` | the limit, the eviction policy, and how much is used |
+//! | `rescue` | workers that were not written for wurk |
 //! | `access` | what the user may run |
 //! | `replication` | primary and replicas |
 //! | `persistence` | snapshots and the AOF |
@@ -15,6 +16,7 @@ mod memory;
 mod module;
 mod persistence;
 mod replication;
+mod rescue;
 mod strategy;
 mod writes;
 
@@ -84,8 +86,11 @@ pub(crate) fn all(answers: &Answers) -> Vec<Finding> {
         memory::policy(answers),
         memory::memory(answers),
         memory::growth(answers),
-        module::loading(answers),
+        rescue::users(answers),
+        rescue::limit(answers),
     ];
+    findings.extend(rescue::multi(answers));
+    findings.push(module::loading(answers));
     findings.extend(module::restart(answers));
     findings.extend([
         access::scripts(answers),

@@ -8,6 +8,7 @@
 //! | `answers` | their replies |
 //! | `state` | server states that refuse every command, or every write |
 //! | `permissions` | which of the module's commands the user may run |
+//! | `rescued_users` | whether the users in `wurk.rescue-users` can be rescued |
 //! | `script_permissions` | which commands the user may run inside a script |
 //! | `findings` | what the replies mean |
 //! | `report` | the findings as a table or as JSON |
@@ -21,6 +22,7 @@ mod findings;
 mod permissions;
 mod probe;
 mod report;
+mod rescued_users;
 mod script_permissions;
 mod state;
 

@@ -8,16 +8,18 @@ use redis::{Connection, RedisResult, Value, make_extension_error};
 use crate::answers::Answers;
 use crate::connect::Server;
 use crate::state::{Writes, code, is_lost, is_state, text};
-use crate::{permissions, script_permissions};
+use crate::{permissions, rescued_users, script_permissions};
 
 /// A key that does not exist. Nothing is written to it.
 pub(crate) const NO_KEY: &str = "wurk-doctor:nobody";
 
-const CONFIG: [&str; 4] = [
+const CONFIG: [&str; 6] = [
     "enable-module-command",
     "min-replicas-to-write",
     "replica-ignore-maxmemory",
     "wurk.growth-limit",
+    "wurk.rescue-limit",
+    "wurk.rescue-users",
 ];
 
 /// Asks everything.
@@ -78,6 +80,7 @@ fn questions(server: &Server, timeout: Duration) -> RedisResult<Answers> {
         .ask::<Value>(&mut con, "MODULE", &["LIST"])?
         .map(|list| version(&list));
     answers.config = config(&mut answers, &mut con)?;
+    answers.rescued = rescued_users::all(&mut answers, &mut con)?;
     answers.writes = match write(&mut con) {
         Err(error) if error.is_timeout() => {
             // Other writes would be held too, and this connection still has a

@@ -3,6 +3,7 @@
 mod alarms;
 pub mod findings;
 mod replica;
+mod rescue;
 mod restart;
 mod states;
 mod tls;
@@ -11,7 +12,10 @@ use crate::suite::Group;
 
 /// The tests of this group.
 pub const TESTS: Group = Group {
-    with_module: tests![restart::says_what_survives_a_rewrite,],
+    with_module: tests![
+        restart::says_what_survives_a_rewrite,
+        rescue::finds_who_is_rescued,
+    ],
     everywhere: tests![
         findings::reports_what_it_found,
         states::after_a_failed_write,
