@@ -105,7 +105,7 @@ pub fn name_existing_metrics(binary: &Binary) {
 
     // The counters of the module on a full server.
     let wanted = labels("key=");
-    assert_eq!(wanted.len(), 2);
+    assert_eq!(wanted.len(), 3);
     if binary.loads_modules() {
         con.must("WURK.CLAIM ps id q p i 1 60");
         let values = by_script(&mut con);

@@ -33,6 +33,7 @@ pub const TESTS: Group = Group {
         setting::names_users,
         setting::filters_only_while_a_user_is_named,
         setting::follows_modules,
+        setting::survives_a_rewrite,
         states::a_server_that_may_not_write,
         states::client_pause,
         states::script_kill,

@@ -1,6 +1,9 @@
 //! `wurk.rescue-users`: who is named, when a filter is registered, and what keeps
 //! the setting.
 
+use std::fs;
+
+use tempfile::TempDir;
 use wurk_testkit::{Binary, Options, Resp};
 
 use super::side::{self, Client, WORKER, has_filter};
@@ -104,6 +107,31 @@ pub fn filters_only_while_a_user_is_named(binary: &Binary) {
     let before = settle(&mut con, 100);
     let after = settle(&mut con, 1_000);
     assert!(after - before < 20_000, "{before}, then {after}");
+}
+
+/// `CONFIG REWRITE` keeps it, and a restart knows it again.
+pub fn survives_a_rewrite(binary: &Binary) {
+    let folder = TempDir::with_prefix("wurk-").expect("a folder");
+    let module = wurk_testkit::binary::module();
+    let line = format!("loadmodule {} rescue-users {WORKER}\n", module.display());
+    fs::write(folder.path().join("main.conf"), line).expect("a configuration");
+    let options = Options::new(binary).config("main.conf");
+    let server = options.try_start(folder).expect("a server");
+    let mut con = server.connect();
+    assert_eq!(named(&mut con), format!("\"{WORKER}\""));
+    name(&mut con, "one two");
+    con.must("CONFIG SET wurk.rescue-limit 25");
+    con.must("CONFIG REWRITE");
+    let server = options.start_over(server.stop());
+    let mut con = server.connect();
+    assert_eq!(named(&mut con), r#""one two""#);
+    let limit = con.say("CONFIG GET wurk.rescue-limit").items()[1].to_string();
+    assert_eq!(limit, r#""25""#);
+    // Nobody, too, although the arguments of the module name somebody.
+    name(&mut con, "");
+    con.must("CONFIG REWRITE");
+    let server = options.start_over(server.stop());
+    assert_eq!(named(&mut server.connect()), r#""""#);
 }
 
 /// Commands of another module: refused on a full server, rescued while it is there.
