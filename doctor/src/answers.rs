@@ -5,8 +5,19 @@ use std::collections::HashMap;
 use redis::{Connection, FromRedisValue, RedisResult};
 
 use crate::permissions::Permission;
-use crate::rescued_users::Problem;
 use crate::state::{Writes, code, is_lost, is_state};
+
+/// Why a named user is not rescued, or more is than it should.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Problem {
+    /// It is the user of clients that have not logged in.
+    Default,
+    Missing,
+    /// It is disabled.
+    Off,
+    /// It may not run `WURK.RESCUE`.
+    Denied,
+}
 
 /// The replies. `None` if the user may not run the command, or the server's state
 /// keeps it from being answered.

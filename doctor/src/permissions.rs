@@ -2,8 +2,10 @@
 
 use redis::{Cmd, Connection, RedisResult, Value};
 
-use crate::probe::NO_KEY;
 use crate::state::is_lost;
+
+/// A key that does not exist. Nothing is written to it.
+pub(crate) const NO_KEY: &str = "wurk-doctor:nobody";
 
 /// Whether the user may run a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

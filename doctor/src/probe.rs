@@ -7,11 +7,9 @@ use redis::{Connection, RedisResult, Value, make_extension_error};
 
 use crate::answers::Answers;
 use crate::connect::Server;
+use crate::permissions::{self, NO_KEY};
 use crate::state::{Writes, code, is_lost, is_state, text};
-use crate::{permissions, rescued_users, script_permissions};
-
-/// A key that does not exist. Nothing is written to it.
-pub(crate) const NO_KEY: &str = "wurk-doctor:nobody";
+use crate::{rescued_users, script_permissions};
 
 const CONFIG: [&str; 6] = [
     "enable-module-command",

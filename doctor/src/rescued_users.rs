@@ -2,19 +2,7 @@
 
 use redis::{Connection, RedisResult};
 
-use crate::answers::Answers;
-
-/// Why a named user is not rescued, or more is than it should.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Problem {
-    /// It is the user of clients that have not logged in.
-    Default,
-    Missing,
-    /// It is disabled.
-    Off,
-    /// It may not run `WURK.RESCUE`.
-    Denied,
-}
+use crate::answers::{Answers, Problem};
 
 /// The named users that have a problem, as far as this user may see that.
 pub(crate) fn all(

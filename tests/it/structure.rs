@@ -9,7 +9,7 @@ use wurk_testkit::binary::workspace;
 use crate::support::imports::Crate;
 
 /// The roots of the crates whose modules form no cycle.
-const ROOTS: [&str; 2] = ["src/lib.rs", "client/src/lib.rs"];
+const ROOTS: [&str; 3] = ["src/lib.rs", "client/src/lib.rs", "doctor/src/main.rs"];
 
 /// The text of a module: of `root`, `folder/a.rs` or `folder/a/mod.rs`.
 fn source(root: &Path, path: &[String]) -> String {

@@ -2,8 +2,7 @@
 
 use super::memory::fullness;
 use super::{Finding, Level, finding, mib, skipped};
-use crate::answers::Answers;
-use crate::rescued_users::Problem;
+use crate::answers::{Answers, Problem};
 
 const USERS: &str = "rescue users";
 const LIMIT: &str = "rescue limit";

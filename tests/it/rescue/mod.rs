@@ -43,6 +43,7 @@ pub const TESTS: Group = Group {
         states::eviction,
         states::maxmemory_at_run_time,
         waits::end_as_without_the_module,
+        waits::are_refused_on_a_replica,
         waits::are_served_at_maxmemory,
         waits::are_served_in_order,
         waits::do_not_in_multi,

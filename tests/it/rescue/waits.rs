@@ -6,7 +6,7 @@ use wurk_testkit::{Binary, Options, Reply, Resp, Server};
 
 use super::side::{self, Client, has_filter};
 use crate::support::inspect::blocked;
-use crate::support::wait::wait_until;
+use crate::support::wait::{in_step, wait_until};
 use crate::support::waiter::Waiter;
 
 const WAITS: [&str; 2] = ["BLMOVE q p RIGHT LEFT", "BRPOPLPUSH q p"];
@@ -174,5 +174,34 @@ pub fn do_not_in_multi(binary: &Binary) {
             format!("{queued:?} {replies:?}")
         });
         assert_eq!(shown[0], shown[1], "{command}");
+    }
+}
+
+/// A replica that becomes read-only while a client waits: the push of its primary
+/// wakes the client, which is refused as a native one is from 7.2 on.
+pub fn are_refused_on_a_replica(binary: &Binary) {
+    let primary = Options::new(binary)
+        .port()
+        .set("repl-diskless-sync-delay", &["0"])
+        .start();
+    let replica = side::options(binary)
+        .set("replicaof", &["127.0.0.1", &primary.port.to_string()])
+        .set("replica-read-only", &["no"])
+        .start();
+    let (mut here, mut there) = (primary.connect(), replica.connect());
+    in_step(&mut there);
+    side::add_user(&mut there, side::WORKER, "~* &* +@all");
+    for command in WAITS {
+        there.must("CONFIG SET replica-read-only no");
+        let waiter = wait(binary, &replica, &mut there, true, &format!("{command} 30"));
+        there.must("CONFIG SET replica-read-only yes");
+        here.must("RPUSH q a");
+        let reply = waiter.reply().to_string();
+        assert!(reply.starts_with("READONLY "), "{command}: {reply}");
+        assert_eq!(there.say("LRANGE q 0 -1").to_string(), r#"["a"]"#);
+        here.must("DEL q");
+        wait_until("it has been replicated", || {
+            there.say("EXISTS q").integer() == Some(0)
+        });
     }
 }
