@@ -20,7 +20,8 @@ use crate::timeout;
 ///
 /// Replies, data, events and replication are those of `command` alone on a server
 /// that is not full. `BLMOVE` and `BRPOPLPUSH` wait. Past `wurk.rescue-limit` it is
-/// refused with `OOM`, unless `command` only moves a value between lists.
+/// refused with `OOM`, unless `command` only moves a value between lists, or is a
+/// script that does not grow.
 pub(crate) struct Rescue;
 
 impl Command for Rescue {
@@ -88,19 +89,28 @@ struct Call<'a> {
 
 impl Call<'_> {
     fn run(&self, ctx: &Ctx) -> Result<CallReply> {
-        let rescued = ctx.is_rescued();
-        if rescued {
-            let only_moves = matches!(self.refused.how, Refusable::Moves | Refusable::Waits);
-            match ctx.fullness() {
-                Fullness::PastRescueLimit if !only_moves => {
-                    stats::RESCUES_REFUSED.add(1);
-                    return Err(Error::RescueLimit);
-                }
-                Fullness::PastRescueLimit | Fullness::Full => stats::RESCUES.add(1),
-                Fullness::NotFull => {}
+        if !ctx.is_rescued() {
+            return ctx.call_as_user(self.command, self.refused, false);
+        }
+        match (ctx.fullness(), self.refused.how) {
+            (Fullness::PastRescueLimit, Refusable::Grows) => return refuse(),
+            (Fullness::PastRescueLimit, Refusable::Runs) => return self.run_unless_it_grows(ctx),
+            (Fullness::NotFull, _) => {}
+            _ => {
+                stats::RESCUES.add(1);
+                stats::CALLS_AT_MAXMEMORY.add(1);
             }
         }
-        ctx.call_as_user(self.command, self.refused, rescued)
+        ctx.call_as_user(self.command, self.refused, true)
+    }
+
+    /// Runs a script as for a user who is not named: one that reads or frees memory
+    /// runs, one that grows is refused at its first write.
+    fn run_unless_it_grows(&self, ctx: &Ctx) -> Result<CallReply> {
+        match ctx.call_as_user(self.command, self.refused, false) {
+            Err(Error::Server(error)) if error.is_oom() => refuse(),
+            reply => reply,
+        }
     }
 
     /// Blocks the client until its source key is created. The server has accepted
@@ -112,4 +122,9 @@ impl Call<'_> {
         let timeout = timeout::milliseconds(timeout.number(), ctx.now())?;
         Ok(ctx.block_on_keys::<Rescue>([*source].into_iter(), timeout))
     }
+}
+
+fn refuse() -> Result<CallReply> {
+    stats::RESCUES_REFUSED.add(1);
+    Err(Error::RescueLimit)
 }

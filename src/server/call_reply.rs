@@ -38,6 +38,11 @@ impl CallReply {
         self.is_a(raw::REDISMODULE_REPLY_ERROR)
     }
 
+    /// Whether this is the error of a full server.
+    pub(crate) fn is_oom(&self) -> bool {
+        self.is_error() && self.bytes().starts_with(b"OOM ")
+    }
+
     /// The text of a string or an error, empty if the reply is neither.
     pub(super) fn bytes(&self) -> &[u8] {
         let mut length = 0;

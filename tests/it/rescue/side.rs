@@ -17,7 +17,7 @@ pub fn rescues_scripts(binary: &Binary) -> bool {
 
 /// Whether a full server queues anything in MULTI.
 pub fn queues_when_full(binary: &Binary) -> bool {
-    binary.version >= (7, 4, 0)
+    binary.version >= (7, 3, 0)
 }
 
 /// A server that rescues [`WORKER`] without a limit.
