@@ -61,13 +61,13 @@ pub(super) fn users(answers: &Answers) -> Finding {
 
 /// Up to 7.2 a full server queues nothing, for nobody.
 pub(super) fn multi(answers: &Answers) -> Option<Finding> {
-    (is_anyone_named(answers) && is_before(answers, (7, 4))).then(|| {
+    (is_anyone_named(answers) && is_before(answers, (7, 3))).then(|| {
         finding(
             "MULTI",
             Level::Warn,
             "a full server queues nothing in MULTI",
             "workers that use it, such as Celery's, stay stuck",
-            "Redis 7.4 or later, or Valkey",
+            "Redis 7.4 or later, Valkey or Redict 7.3",
         )
     })
 }

@@ -26,7 +26,7 @@ pub fn finds_who_is_rescued(binary: &Binary) {
     name(&mut con, "worker");
     let has_filter = binary.version >= (7, 2, 0);
     let level = if has_filter { "fine" } else { "warn" };
-    let queues = binary.version >= (7, 4, 0);
+    let queues = binary.version >= (7, 3, 0);
     let (status, find) = diagnose(&url, &[]);
     assert_eq!(find("rescue users"), format!("{level}: worker"));
     assert_eq!(status, i32::from(!queues));
