@@ -50,12 +50,10 @@ pub(crate) enum Fullness {
 impl Ctx<'_> {
     pub(crate) fn fullness(&self) -> Fullness {
         let used_ratio = memory::used_ratio();
-        if used_ratio <= 1.0 {
+        let Some(past) = memory::past_maxmemory(used_ratio) else {
             return Fullness::NotFull;
-        }
-        if let Some(past) = memory::past_maxmemory() {
-            stats::BYTES_PAST_MAXMEMORY_PEAK.raise_to(past);
-        }
+        };
+        stats::BYTES_PAST_MAXMEMORY_PEAK.raise_to(past);
         if RESCUE.is_passed(used_ratio) {
             Fullness::PastRescueLimit
         } else {

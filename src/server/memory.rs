@@ -42,8 +42,8 @@ pub(super) fn used_ratio() -> f64 {
     unsafe { api!(RedisModule_GetUsedMemoryRatio()) }.into()
 }
 
-/// Bytes used beyond `maxmemory`, if the server is full.
-pub(super) fn past_maxmemory() -> Option<u64> {
-    let past = used_ratio() - 1.0;
+/// Bytes used beyond `maxmemory` at this [`used_ratio`], if that is a full server's.
+pub(super) fn past_maxmemory(used_ratio: f64) -> Option<u64> {
+    let past = used_ratio - 1.0;
     (past > 0.0).then(|| (past * MAXMEMORY.load(Relaxed) as f64) as u64)
 }

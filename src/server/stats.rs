@@ -86,7 +86,7 @@ pub(super) fn count(counts: Option<[&Counter; 2]>, result: &Result<Reply>) {
         Ok(Reply::Nil | Reply::Integer(0)) => nothing.add(1),
         Ok(_) => done.add(1),
     }
-    if let Some(past) = memory::past_maxmemory() {
+    if let Some(past) = memory::past_maxmemory(memory::used_ratio()) {
         CALLS_AT_MAXMEMORY.add(1);
         BYTES_PAST_MAXMEMORY_PEAK.raise_to(past);
     }
@@ -110,7 +110,7 @@ pub(super) unsafe extern "C" fn info(ctx: *mut RedisModuleInfoCtx, for_crash_rep
         }
         // After a crash nothing is asked of the server.
         if for_crash_report == 0 {
-            let past = memory::past_maxmemory().unwrap_or(0);
+            let past = memory::past_maxmemory(memory::used_ratio()).unwrap_or(0);
             api!(RedisModule_InfoAddFieldULongLong(
                 ctx,
                 c"bytes_past_maxmemory".as_ptr(),
