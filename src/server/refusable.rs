@@ -72,12 +72,8 @@ fn find_named<'a, T>(
     subcommand: impl FnOnce() -> Option<&'a [u8]>,
     read: impl FnOnce(&Named) -> T,
 ) -> Option<T> {
-    let place = place_of(name)?;
     BY_LETTER.with_borrow(|by_letter| {
-        let mut named = by_letter
-            .get(place)?
-            .iter()
-            .filter(|named| named.name.eq_ignore_ascii_case(name));
+        let mut named = of_name(by_letter, name);
         let first = named.next()?;
         let found = if first.subcommand.is_none() {
             first
@@ -91,6 +87,13 @@ fn find_named<'a, T>(
         };
         Some(read(found))
     })
+}
+
+/// The command of this name, or its subcommands.
+fn of_name<'t>(by_letter: &'t ByLetter, name: &'t [u8]) -> impl Iterator<Item = &'t Named> {
+    let names = place_of(name).and_then(|place| by_letter.get(place));
+    let names = names.map_or(&[][..], Vec::as_slice).iter();
+    names.filter(move |named| named.name.eq_ignore_ascii_case(name))
 }
 
 /// What a command with these arguments does with the key at this place; 0 if that
@@ -111,13 +114,10 @@ pub(super) fn flags_of_key(args: &[Arg], place: c_int) -> c_int {
 
 /// Whether this is a command with subcommands.
 pub(super) fn is_container(name: &[u8]) -> bool {
-    find_named(name, || None, |_| ()).is_none()
-        && place_of(name).is_some_and(|place| {
-            BY_LETTER.with_borrow(|by_letter| {
-                let named = by_letter.get(place);
-                named.is_some_and(|named| named.iter().any(|named| named.name == name))
-            })
-        })
+    BY_LETTER.with_borrow(|by_letter| {
+        let first = of_name(by_letter, name).next();
+        first.is_some_and(|first| first.subcommand.is_some())
+    })
 }
 
 fn place_of(name: &[u8]) -> Option<usize> {
