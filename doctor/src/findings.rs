@@ -75,6 +75,17 @@ fn skipped(answers: &Answers, topic: &'static str, command: &str) -> Finding {
     finding(topic, Level::Skipped, found, "", todo)
 }
 
+/// One of the module's settings, or the finding that there is nothing to check.
+fn setting<'a>(answers: &'a Answers, topic: &'static str, name: &str) -> Result<&'a str, Finding> {
+    match answers.config(name) {
+        None => Err(skipped(answers, topic, "CONFIG")),
+        Some(value) => value.ok_or_else(|| {
+            let found = "not set: no module, or an older one";
+            finding(topic, Level::Fine, found, "", "")
+        }),
+    }
+}
+
 /// All findings, in the order they are reported.
 pub(crate) fn all(answers: &Answers) -> Vec<Finding> {
     let mut findings = vec![

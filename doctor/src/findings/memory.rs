@@ -1,6 +1,6 @@
 //! The memory limit, the eviction policy, and how much is used.
 
-use super::{Finding, Level, finding, mib, skipped};
+use super::{Finding, Level, finding, mib, setting, skipped};
 use crate::answers::Answers;
 
 pub(super) fn maxmemory(answers: &Answers) -> Finding {
@@ -80,23 +80,16 @@ pub(super) fn memory(answers: &Answers) -> Finding {
 }
 
 pub(super) fn growth(answers: &Answers) -> Finding {
-    match answers.config("wurk.growth-limit") {
-        None => skipped(answers, "growth limit", "CONFIG"),
-        Some(None) => finding(
-            "growth limit",
-            Level::Fine,
-            "not set: no module, or an older one",
-            "",
-            "",
-        ),
-        Some(Some("0")) => finding(
+    match setting(answers, "growth limit", "wurk.growth-limit") {
+        Err(finding) => finding,
+        Ok("0") => finding(
             "growth limit",
             Level::Fine,
             "none",
             "WURK.ZADD and WURK.LOCK can grow a full server without limit",
             "CONFIG SET wurk.growth-limit 10",
         ),
-        Some(Some(percent)) => finding(
+        Ok(percent) => finding(
             "growth limit",
             Level::Fine,
             format!("{percent} % past maxmemory"),

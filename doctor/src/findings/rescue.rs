@@ -1,20 +1,16 @@
 //! Workers that were not written for wurk: who is rescued, and how far.
 
 use super::memory::fullness;
-use super::{Finding, Level, finding, mib, skipped};
+use super::{Finding, Level, finding, mib, setting};
 use crate::answers::{Answers, Problem};
 
 const USERS: &str = "rescue users";
 const LIMIT: &str = "rescue limit";
 
 pub(super) fn users(answers: &Answers) -> Finding {
-    let names = match answers.config("wurk.rescue-users") {
-        None => return skipped(answers, USERS, "CONFIG"),
-        Some(None) => {
-            let found = "not set: no module, or an older one";
-            return finding(USERS, Level::Fine, found, "", "");
-        }
-        Some(Some("")) => {
+    let names = match setting(answers, USERS, "wurk.rescue-users") {
+        Err(finding) => return finding,
+        Ok("") => {
             return finding(
                 USERS,
                 Level::Fine,
@@ -23,7 +19,7 @@ pub(super) fn users(answers: &Answers) -> Finding {
                 "CONFIG SET wurk.rescue-users <their user>, if there are any",
             );
         }
-        Some(Some(names)) => names,
+        Ok(names) => names,
     };
     if is_before(answers, (7, 2)) {
         return finding(
@@ -73,13 +69,9 @@ pub(super) fn multi(answers: &Answers) -> Option<Finding> {
 }
 
 pub(super) fn limit(answers: &Answers) -> Finding {
-    let percent = match answers.config("wurk.rescue-limit") {
-        None => return skipped(answers, LIMIT, "CONFIG"),
-        Some(None) => {
-            let found = "not set: no module, or an older one";
-            return finding(LIMIT, Level::Fine, found, "", "");
-        }
-        Some(Some(percent)) => percent,
+    let percent = match setting(answers, LIMIT, "wurk.rescue-limit") {
+        Err(finding) => return finding,
+        Ok(percent) => percent,
     };
     if percent == "0" {
         let level = if is_anyone_named(answers) {
