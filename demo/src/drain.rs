@@ -32,36 +32,49 @@ pub(crate) fn with_workers(
     workers: usize,
     jobs: usize,
 ) -> RedisResult<Vec<Worked>> {
+    let wurk = Wurk::new();
+    in_threads(workers, "workers", jobs, |number, bar| {
+        work(
+            client.get_connection()?,
+            &wurk,
+            queues,
+            refused,
+            number,
+            bar,
+        )
+    })
+}
+
+/// Runs `work` in a thread for each worker, which it gets the number of and the bar for
+/// all `jobs`. `kind` is what the workers are called when they are done.
+pub(crate) fn in_threads(
+    workers: usize,
+    kind: &str,
+    jobs: usize,
+    work: impl Fn(usize, &ProgressBar) -> RedisResult<Worked> + Sync,
+) -> RedisResult<Vec<Worked>> {
     let bar = progress::bar(
         jobs as u64,
         "draining {wide_bar} {human_pos} of {human_len} jobs, {msg} used",
     );
-    let wurk = Wurk::new();
     let began = Instant::now();
-    let worked = thread::scope(|scope| {
+    let worked: RedisResult<Vec<_>> = thread::scope(|scope| {
         let workers: Vec<_> = (0..workers)
             .map(|number| {
-                let (wurk, bar) = (&wurk, &bar);
-                scope.spawn(move || {
-                    work(client.get_connection()?, wurk, queues, refused, number, bar)
-                })
+                let (work, bar) = (&work, &bar);
+                scope.spawn(move || work(number, bar))
             })
             .collect();
-        let mut worked = Vec::new();
-        for worker in workers {
-            worked.push(
-                worker
-                    .join()
-                    .unwrap_or_else(|panic| std::panic::resume_unwind(panic))?,
-            );
-        }
-        RedisResult::Ok(worked)
-    })?;
+        let joined = workers.into_iter().map(|worker| {
+            let result = worker.join();
+            result.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+        });
+        joined.collect()
+    });
     bar.finish_and_clear();
-    println!(
-        "drained  by {workers} workers in {:.1} s",
-        began.elapsed().as_secs_f64()
-    );
+    let worked = worked?;
+    let seconds = began.elapsed().as_secs_f64();
+    println!("drained  by {workers} {kind} in {seconds:.1} s");
     Ok(worked)
 }
 

@@ -1,16 +1,13 @@
 //! Plain workers, which know nothing of wurk: stuck on a full server, until an
 //! operator names their user.
 
-use std::thread;
-use std::time::Instant;
-
 use fastrand::Rng;
 use indicatif::ProgressBar;
 use redis::{Client, Connection, RedisResult};
 use wurk_client::{Queue, is_oom};
 use wurk_testkit::{Binary, Server, jobs};
 
-use crate::drain::{RETRY, Worked, now};
+use crate::drain::{self, RETRY, Worked, now};
 use crate::{fill, ledger, progress};
 
 /// What the operator types.
@@ -63,39 +60,11 @@ pub(crate) fn show(
         Err(error) => return Err(error),
         Ok(()) => drop(pushed.insert(job)),
     }
-    let worked = drain(&worker, queues, workers, pushed.len())?;
+    let worked = drain::in_threads(workers, "plain workers", pushed.len(), |number, bar| {
+        work(worker.get_connection()?, queues, number, bar)
+    })?;
     let retried = worked.iter().any(|worked| worked.retried > 0);
     Ok(ledger::settle(con, queues, &pushed, worked)? && stuck && retried)
-}
-
-fn drain(
-    client: &Client,
-    queues: &[Queue],
-    workers: usize,
-    jobs: usize,
-) -> RedisResult<Vec<Worked>> {
-    let bar = progress::bar(
-        jobs as u64,
-        "draining {wide_bar} {human_pos} of {human_len} jobs, {msg} used",
-    );
-    let began = Instant::now();
-    let worked: RedisResult<Vec<_>> = thread::scope(|scope| {
-        let workers: Vec<_> = (0..workers)
-            .map(|number| {
-                let bar = &bar;
-                scope.spawn(move || work(client.get_connection()?, queues, number, bar))
-            })
-            .collect();
-        let joined = workers.into_iter().map(|worker| {
-            let result = worker.join();
-            result.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
-        });
-        joined.collect()
-    });
-    bar.finish_and_clear();
-    let seconds = began.elapsed().as_secs_f64();
-    println!("drained  by {workers} plain workers in {seconds:.1} s");
-    worked
 }
 
 /// Runs one worker until every queue is empty, by plain commands: of twenty jobs one
