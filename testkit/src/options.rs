@@ -74,6 +74,18 @@ impl Options {
         self
     }
 
+    /// As a primary: listens on a port, and sends its data to a new replica at once.
+    #[must_use]
+    pub fn primary(self) -> Self {
+        self.port().set("repl-diskless-sync-delay", &["0"])
+    }
+
+    /// As a replica of the primary on this port.
+    #[must_use]
+    pub fn replica_of(self, primary: u16) -> Self {
+        self.set("replicaof", &["127.0.0.1", &primary.to_string()])
+    }
+
     /// As the one Sentinel of the primary on this port, which it calls `main`.
     #[must_use]
     pub fn sentinel_of(mut self, primary: u16) -> Self {

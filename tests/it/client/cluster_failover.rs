@@ -15,10 +15,9 @@ pub fn continues_on_the_promoted_replica(binary: &Binary) {
     let nodes = start(&Options::new(binary).module());
     let mut first = nodes[0].connect();
     let options = Options::new(binary)
-        .port()
+        .primary()
         .set("cluster-enabled", &["yes"])
-        .set("cluster-node-timeout", &[NODE_TIMEOUT])
-        .set("repl-diskless-sync-delay", &["0"]);
+        .set("cluster-node-timeout", &[NODE_TIMEOUT]);
     let replicas: Vec<_> = nodes.iter().map(|_| options.start()).collect();
     for (node, replica) in nodes.iter().zip(&replicas) {
         let id = node.connect().must("CLUSTER MYID");

@@ -18,13 +18,9 @@ const JOBS: usize = 400;
 /// The primary has the module, and its replica has not. The primary is killed during a
 /// drain, and the worker continues on the replica.
 pub fn by_sentinel_during_a_drain(binary: &Binary) {
-    let options = Options::new(binary)
-        .port()
-        .set("repl-diskless-sync-delay", &["0"]);
+    let options = Options::new(binary).primary();
     let primary = options.clone().module_if_supported().start();
-    let replica = options
-        .set("replicaof", &["127.0.0.1", &primary.port.to_string()])
-        .start();
+    let replica = options.replica_of(primary.port).start();
     let mut there = replica.connect();
     in_step(&mut there);
     let mut here = primary.connect();

@@ -11,15 +11,12 @@ use crate::support::wait::{in_step, wait_until};
 pub fn diverges_when_full_unless_it_ignores_maxmemory(binary: &Binary) {
     let limit = |options: Options| {
         options
-            .port()
+            .primary()
             .set("maxmemory", &["100mb"])
             .set("maxmemory-policy", &["noeviction"])
-            .set("repl-diskless-sync-delay", &["0"])
     };
     let primary = limit(Options::new(binary).module_if_supported()).start();
-    let replica = limit(Options::new(binary))
-        .set("replicaof", &["127.0.0.1", &primary.port.to_string()])
-        .start();
+    let replica = limit(Options::new(binary)).replica_of(primary.port).start();
     let [mut here, mut there] = [&primary, &replica].map(|server| server.connect());
     in_step(&mut there);
     let [at_primary, at_replica] =
@@ -88,14 +85,11 @@ pub fn diverges_when_full_unless_it_ignores_maxmemory(binary: &Binary) {
 /// towards maxmemory.
 pub fn output_buffers_do_not_fill_the_primary(binary: &Binary) {
     let primary = Options::new(binary)
-        .port()
+        .primary()
         .set("maxmemory", &["1gb"])
         .set("maxmemory-policy", &["noeviction"])
-        .set("repl-diskless-sync-delay", &["0"])
         .start();
-    let replica = Options::new(binary)
-        .set("replicaof", &["127.0.0.1", &primary.port.to_string()])
-        .start();
+    let replica = Options::new(binary).replica_of(primary.port).start();
     in_step(&mut replica.connect());
     let signal = |name: &str| {
         let pid = replica.id().to_string();

@@ -120,10 +120,7 @@ pub fn without_replicas_primary_or_slots(binary: &Binary) {
         (find("writes").as_str(), status),
         ("warn: too few replicas", 1)
     );
-    let replica = queue(binary)
-        .set("replicaof", &["127.0.0.1", &server.port.to_string()])
-        .set("repl-diskless-sync-delay", &["0"])
-        .start();
+    let replica = queue(binary).primary().replica_of(server.port).start();
     let mut there = replica.connect();
     in_step(&mut there);
     wait_until("the replica counts", || {

@@ -15,10 +15,7 @@ use crate::support::wait::{in_step, wait_until};
 /// Before 7.0 only the script itself finds out that the server takes no writes, even if
 /// it would have nothing to write.
 pub fn by_legacy_script(binary: &Binary) {
-    let primary = Options::new(binary)
-        .port()
-        .set("repl-diskless-sync-delay", &["0"])
-        .start();
+    let primary = Options::new(binary).primary().start();
     let replica = replica_of(binary, &primary).start();
     in_step(&mut replica.connect());
     refused_by_script(&replica, "READONLY");
@@ -90,8 +87,7 @@ fn refused_with(con: &mut Resp, code: &str) {
 pub fn by_module_and_script(binary: &Binary) {
     let primary = Options::new(binary)
         .module()
-        .port()
-        .set("repl-diskless-sync-delay", &["0"])
+        .primary()
         .set("dbfilename", &["taken.rdb"])
         .start();
     let mut con = primary.connect();

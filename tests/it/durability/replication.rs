@@ -15,20 +15,13 @@ pub const CALLS: [&str; 5] = [
 ];
 
 pub fn replica_of(binary: &Binary, primary: &Server) -> Options {
-    Options::new(binary)
-        .port()
-        .set("repl-diskless-sync-delay", &["0"])
-        .set("replicaof", &["127.0.0.1", &primary.port.to_string()])
+    Options::new(binary).primary().replica_of(primary.port)
 }
 
 /// Only the head of the chain loads the module. The middle is disconnected twice, and
 /// resynchronizes partially and then fully.
 pub fn chained_replicas_hold_the_same_data(binary: &Binary) {
-    let head = Options::new(binary)
-        .module()
-        .port()
-        .set("repl-diskless-sync-delay", &["0"])
-        .start();
+    let head = Options::new(binary).module().primary().start();
     let middle = replica_of(binary, &head).start();
     let tail = replica_of(binary, &middle).start();
     let [mut a, mut b, mut c] = [&head, &middle, &tail].map(Server::connect);
@@ -75,9 +68,8 @@ pub fn chained_replicas_hold_the_same_data(binary: &Binary) {
 /// while it serves its own.
 pub fn a_replica_loads_by_swapdb(binary: &Binary) {
     let primary = Options::new(binary)
-        .port()
+        .primary()
         .set("repl-diskless-sync", &["yes"])
-        .set("repl-diskless-sync-delay", &["0"])
         .start();
     let mut here = primary.connect();
     here.must("RPUSH q a");

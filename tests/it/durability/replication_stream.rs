@@ -23,15 +23,8 @@ fn use_every_command(con: &mut Resp) {
 }
 
 pub fn a_replica_needs_no_module(binary: &Binary) {
-    let primary = Options::new(binary)
-        .module()
-        .port()
-        .set("repl-diskless-sync-delay", &["0"])
-        .start();
-    let replica = Options::new(binary)
-        .port()
-        .set("replicaof", &["127.0.0.1", &primary.port.to_string()])
-        .start();
+    let primary = Options::new(binary).module().primary().start();
+    let replica = Options::new(binary).port().replica_of(primary.port).start();
     let mut there = replica.connect();
     in_step(&mut there);
     let mut here = primary.connect();

@@ -28,18 +28,10 @@ pub fn by_failover_to_a_newer_replica(binary: &Binary) {
     let newer = folder.path().join("wurk.so");
     fs::copy(binary::module(), &newer).expect("a copy of the module");
     let newer = Options::new(binary)
-        .port()
-        .set("loadmodule", &[&newer.to_string_lossy()])
-        .set("repl-diskless-sync-delay", &["0"]);
-    let older = Options::new(binary)
-        .module()
-        .port()
-        .set("repl-diskless-sync-delay", &["0"]);
-    let replica_of = |port: u16| {
-        newer
-            .clone()
-            .set("replicaof", &["127.0.0.1", &port.to_string()])
-    };
+        .primary()
+        .set("loadmodule", &[&newer.to_string_lossy()]);
+    let older = Options::new(binary).module().primary();
+    let replica_of = |port: u16| newer.clone().replica_of(port);
 
     let primary = older.start();
     let mut here = primary.connect();

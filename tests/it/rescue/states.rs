@@ -59,10 +59,7 @@ fn as_the_commands_alone(
 }
 
 pub fn a_server_that_may_not_write(binary: &Binary) {
-    let primary = side::options(binary)
-        .port()
-        .set("repl-diskless-sync-delay", &["0"])
-        .start();
+    let primary = side::options(binary).primary().start();
     let mut con = primary.connect();
     add_user(&mut con, WORKER, "~* &* +@all");
     con.must("RPUSH q a b");
@@ -71,9 +68,8 @@ pub fn a_server_that_may_not_write(binary: &Binary) {
     con.must("CONFIG SET min-replicas-to-write 0");
 
     let replica = side::options(binary)
-        .port()
-        .set("repl-diskless-sync-delay", &["0"])
-        .set("replicaof", &["127.0.0.1", &primary.port.to_string()])
+        .primary()
+        .replica_of(primary.port)
         .start();
     let mut there = replica.connect();
     in_step(&mut there);

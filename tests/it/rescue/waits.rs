@@ -180,12 +180,9 @@ pub fn do_not_in_multi(binary: &Binary) {
 /// A replica that becomes read-only while a client waits: the push of its primary
 /// wakes the client, which is refused as a native one is from 7.2 on.
 pub fn are_refused_on_a_replica(binary: &Binary) {
-    let primary = Options::new(binary)
-        .port()
-        .set("repl-diskless-sync-delay", &["0"])
-        .start();
+    let primary = Options::new(binary).primary().start();
     let replica = side::options(binary)
-        .set("replicaof", &["127.0.0.1", &primary.port.to_string()])
+        .replica_of(primary.port)
         .set("replica-read-only", &["no"])
         .start();
     let (mut here, mut there) = (primary.connect(), replica.connect());

@@ -11,15 +11,8 @@ pub fn sends_plain_commands(binary: &Binary) {
     let options = Options::new(binary)
         .set("appendonly", &["yes"])
         .set("appendfsync", &["always"]);
-    let server = options
-        .clone()
-        .module()
-        .port()
-        .set("repl-diskless-sync-delay", &["0"])
-        .start();
-    let replica = Options::new(binary)
-        .set("replicaof", &["127.0.0.1", &server.port.to_string()])
-        .start();
+    let server = options.clone().module().primary().start();
+    let replica = Options::new(binary).replica_of(server.port).start();
     let (mut con, mut there) = (server.connect(), replica.connect());
     in_step(&mut there);
     let waiter = Waiter::start(&server, &mut con, WAIT);

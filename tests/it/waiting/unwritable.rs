@@ -14,13 +14,10 @@ const WAITERS: [(&str, bool); 3] = [(BLMOVE, false), (WAIT, false), (WAIT, true)
 
 /// The push is replicated from a primary, so the replica always applies it.
 pub fn on_a_replica(binary: &Binary) {
-    let primary = Options::new(binary)
-        .port()
-        .set("repl-diskless-sync-delay", &["0"])
-        .start();
+    let primary = Options::new(binary).primary().start();
     let replica = Options::new(binary)
         .module()
-        .set("replicaof", &["127.0.0.1", &primary.port.to_string()])
+        .replica_of(primary.port)
         .set("replica-read-only", &["no"])
         .set("replica-ignore-disk-write-errors", &["yes"])
         .start();

@@ -22,13 +22,10 @@ fn shown(server: &Server, reply: Reply) -> String {
 /// A push that is replicated to a writable replica, and one that is loaded from the
 /// append-only file.
 pub fn replicated_and_loaded_pushes_wake(binary: &Binary) {
-    let primary = Options::new(binary)
-        .port()
-        .set("repl-diskless-sync-delay", &["0"])
-        .start();
+    let primary = Options::new(binary).primary().start();
     let replica = Options::new(binary)
         .module()
-        .set("replicaof", &["127.0.0.1", &primary.port.to_string()])
+        .replica_of(primary.port)
         .set("replica-read-only", &["no"])
         .start();
     let (mut here, mut there) = (primary.connect(), replica.connect());
