@@ -1,16 +1,16 @@
 //! Random calls to two servers, one by the module and one by the scripts: replies,
 //! data, keyspace events and append-only files are the same.
 
+use std::thread;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
-use std::{env, thread};
 
 use fastrand::Rng;
-use wurk_testkit::{Binary, Reply, Resp, Server, aof};
+use wurk_testkit::{Binary, Reply, Resp, Server};
 
 use super::random_steps::{KEYS, Step, any_step, in_multi, pick};
 use crate::support::backend::{Backend, normalize, script};
+use crate::support::compare::{self, show};
 use crate::support::events::Events;
-use crate::support::inspect::digest;
 use crate::support::random::seed;
 
 /// Calls to each server, unless `WURK_STEPS` is set.
@@ -24,9 +24,6 @@ const FLUSH: usize = 2_000;
 
 /// Sizes of the nodes of a list, from one job to all of them.
 const LISTPACKS: [&str; 5] = ["-2", "-5", "1", "3", "128"];
-
-/// How far apart in time the two servers may be called, in milliseconds.
-const SLACK: i64 = 20_000;
 
 /// One of the two servers.
 struct Side {
@@ -84,10 +81,7 @@ impl Side {
 
 pub fn module_and_script_agree(binary: &Binary) {
     let seed = seed();
-    let steps = env::var("WURK_STEPS")
-        .ok()
-        .and_then(|steps| steps.parse().ok())
-        .unwrap_or(STEPS);
+    let steps = compare::steps(STEPS);
     let mut random = Rng::with_seed(seed);
     let sides = [Backend::Module, Backend::Script];
     let mut sides = sides.map(|backend| Side::start(binary, backend));
@@ -137,49 +131,22 @@ pub fn module_and_script_agree(binary: &Binary) {
         if step % COMPARE == COMPARE - 1 {
             let [ours, theirs] = [0, 1].map(|side| sides[side].events());
             assert_eq!(ours, theirs, "WURK_SEED={seed}: events up to step {step}");
-            let [ours, theirs] = [0, 1].map(|side| digest(&mut sides[side].con));
-            assert_eq!(ours, theirs, "WURK_SEED={seed}: data at step {step}");
-            // The digest contains only whether a key expires, not when.
-            for key in KEYS {
-                let [ours, theirs] = [0, 1].map(|side| {
-                    let left = sides[side].con.must(&format!("PTTL {key}"));
-                    left.integer().expect("milliseconds")
-                });
-                assert!(
-                    (ours - theirs).abs() < SLACK && (ours < 0) == (theirs < 0),
-                    "WURK_SEED={seed}: {key} lives for {ours} and {theirs} ms at step {step}"
-                );
-            }
+            compare::assert_same_data(
+                sides.each_mut().map(|side| &mut side.con),
+                &KEYS,
+                &format!("WURK_SEED={seed}, step {step}"),
+            );
         }
     }
-    let [ours, theirs] = sides.map(|side| {
-        let Side { server, .. } = side;
-        let stopped = server.stop();
-        aof::commands(stopped.folder())
-    });
-    assert!(
-        ours.len() > steps / 4,
-        "the AOF holds only {} commands",
-        ours.len()
-    );
-    for (at, (ours, theirs)) in ours.iter().zip(&theirs).enumerate() {
+    let servers = sides.map(|side| side.server);
+    let when = format!("WURK_SEED={seed}");
+    for command in compare::assert_same_aof(servers, steps / 4, &when) {
         assert!(
-            same_command(ours, theirs),
-            "WURK_SEED={seed}: AOF at {at}: {} and {}",
-            show(ours),
-            show(theirs)
-        );
-        assert!(
-            !ours[0].to_ascii_lowercase().starts_with(b"wurk"),
-            "WURK_SEED={seed}: {}",
-            show(ours)
+            !command[0].to_ascii_lowercase().starts_with(b"wurk"),
+            "{when}: {}",
+            show(&command)
         );
     }
-    assert_eq!(
-        ours.len(),
-        theirs.len(),
-        "WURK_SEED={seed}: commands in the AOF"
-    );
 }
 
 /// Removes what may differ between the two, also in the reply to `EXEC`: the name in an
@@ -191,29 +158,6 @@ fn normalize_all(reply: &Reply) -> Reply {
         Reply::Error(text) => Reply::Error(text.replace("'wurk.bclaim'", "'wurk.claim'")),
         reply => reply,
     }
-}
-
-/// Whether two commands are equal except for times, which may differ by the slack.
-pub fn same_command(ours: &[Vec<u8>], theirs: &[Vec<u8>]) -> bool {
-    let time = |bytes: &[u8]| -> Option<i64> {
-        let text = std::str::from_utf8(bytes).ok()?;
-        (text.len() >= 13).then(|| text.parse().ok())?
-    };
-    ours.len() == theirs.len()
-        && ours.iter().zip(theirs).all(|(a, b)| {
-            a == b
-                || time(a)
-                    .zip(time(b))
-                    .is_some_and(|(a, b)| (a - b).abs() < SLACK)
-        })
-}
-
-pub fn show(command: &[Vec<u8>]) -> String {
-    command
-        .iter()
-        .map(|arg| arg.escape_ascii().to_string())
-        .collect::<Vec<_>>()
-        .join(" ")
 }
 
 fn since_1970() -> Duration {

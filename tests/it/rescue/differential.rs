@@ -2,16 +2,13 @@
 //! to one that is never full: replies, data, keyspace events, append-only files
 //! and times to live are the same.
 
-use std::env;
-
 use fastrand::Rng;
-use wurk_testkit::{Binary, Options, Reply, Resp, Server, aof};
+use wurk_testkit::{Binary, Options, Reply, Resp, Server};
 
 use super::side::{self, Client, WORKER, add_user, queues_when_full, rescues_scripts};
 use super::steps::{self, KEYS, Step};
-use crate::commands::differential::{same_command, show};
+use crate::support::compare::{self, show};
 use crate::support::events::Events;
-use crate::support::inspect::digest;
 use crate::support::random::seed;
 
 /// Commands to each server, unless `WURK_STEPS` says otherwise.
@@ -22,9 +19,6 @@ const LOOK: usize = 50;
 
 /// Steps that a database lives.
 const AGE: usize = 1_000;
-
-/// How far apart the two may be asked, in milliseconds.
-const SLACK: i64 = 20_000;
 
 struct Side {
     server: Server,
@@ -103,10 +97,7 @@ impl Side {
 
 pub fn a_full_server_does_what_another_does(binary: &Binary) {
     let seed = seed();
-    let steps = env::var("WURK_STEPS")
-        .ok()
-        .and_then(|steps| steps.parse().ok());
-    let steps: usize = steps.unwrap_or(STEPS);
+    let steps = compare::steps(STEPS);
     let mut random = Rng::with_seed(seed);
     let mut sides = [true, false].map(|rescued| Side::start(binary, rescued));
     let mut step = 0;
@@ -151,35 +142,16 @@ pub fn a_full_server_does_what_another_does(binary: &Binary) {
         }
         let [ours, theirs] = [0, 1].map(|side| sides[side].events());
         assert_eq!(ours, theirs, "WURK_SEED={seed}: events up to step {step}");
-        let [ours, theirs] = [0, 1].map(|side| digest(&mut sides[side].operator));
-        assert_eq!(ours, theirs, "WURK_SEED={seed}: data at step {step}");
-        for key in KEYS {
-            let [ours, theirs] = [0, 1].map(|side| {
-                let left = sides[side].operator.call(&["PTTL", key]);
-                left.integer().expect("milliseconds")
-            });
-            assert!(
-                (ours - theirs).abs() < SLACK && (ours < 0) == (theirs < 0),
-                "WURK_SEED={seed}: {key:?} lives for {ours} and {theirs} ms at step {step}"
-            );
-        }
+        compare::assert_same_data(
+            sides.each_mut().map(|side| &mut side.operator),
+            &KEYS,
+            &format!("WURK_SEED={seed}, step {step}"),
+        );
     }
     let served = sides[0].operator.info("wurk", "wurk_rescues");
     assert!(served > rescues as i64 / 2, "only {served} were rescued");
-    let [ours, theirs] = sides.map(|side| {
-        let stopped = side.server.stop();
-        aof::commands(stopped.folder())
-    });
-    for (at, (ours, theirs)) in ours.iter().zip(&theirs).enumerate() {
-        assert!(
-            same_command(ours, theirs),
-            "WURK_SEED={seed}: AOF at {at}: {} and {}",
-            show(ours),
-            show(theirs)
-        );
-    }
-    assert_eq!(ours.len(), theirs.len(), "WURK_SEED={seed}");
-    assert!(ours.len() > steps / 4, "the AOF holds {} only", ours.len());
+    let servers = sides.map(|side| side.server);
+    compare::assert_same_aof(servers, steps / 4, &format!("WURK_SEED={seed}"));
 }
 
 /// Some commands in a transaction, with a watched key now and then.

@@ -3,6 +3,7 @@
 pub mod backend;
 pub mod caller;
 pub mod cluster;
+pub mod compare;
 pub mod dragonfly_mock;
 pub mod events;
 pub mod example_worker;
