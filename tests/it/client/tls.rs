@@ -3,10 +3,11 @@
 use redis::Client;
 use tempfile::TempDir;
 use wurk_client::Wurk;
-use wurk_testkit::{Binary, server::free_port};
+use wurk_testkit::Binary;
 
 use super::connections::{backends, block_on, with_timeout};
 use crate::support::caller::{HEARTBEAT, own_error, queues};
+use crate::support::tls;
 
 /// With a certificate made for the test.
 pub fn blocking_and_asynchronous(binary: &Binary) {
@@ -23,22 +24,9 @@ pub fn blocking_and_asynchronous(binary: &Binary) {
         file("key", made.signing_key.serialize_pem()),
     );
     for backend in backends(binary) {
-        // A port of its own for TLS.
-        let port = free_port();
-        let options = backend
-            .options(binary)
-            .set("tls-port", &[&port.to_string()])
-            .set("tls-cert-file", &[&certificate])
-            .set("tls-key-file", &[&key])
-            .set("tls-ca-cert-file", &[&certificate])
-            .set("tls-auth-clients", &["no"]);
-        let server = match options.try_start(TempDir::new().expect("a folder")) {
-            Ok(server) => server,
-            Err(log) => {
-                assert!(log.to_lowercase().contains("tls"), "{log}");
-                eprintln!("{binary} is built without TLS");
-                return;
-            }
+        let files = [&certificate, &key, &certificate].map(String::as_str);
+        let Some((server, port)) = tls::start(binary, backend.options(binary), files) else {
+            return;
         };
         let mut con = server.connect();
         con.must("RPUSH q a b c d e");

@@ -5,9 +5,10 @@ use std::path::Path;
 
 use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair};
 use tempfile::TempDir;
-use wurk_testkit::{Binary, Options, server::free_port};
+use wurk_testkit::{Binary, Options};
 
 use crate::doctor::findings::{ask, diagnose};
+use crate::support::tls;
 
 /// Writes `ca.pem`, and `server.pem` and `client.pem` that it has signed, with their keys;
 /// the certificate of the server is for 127.0.0.1 only.
@@ -54,24 +55,13 @@ fn certificates(folder: &Path) -> [String; 6] {
 pub fn connects_over_tls(binary: &Binary) {
     let folder = TempDir::new().expect("a folder");
     let [ca, cert, key, client, client_key, empty] = &certificates(folder.path());
-    let port = free_port();
-    let server = Options::new(binary)
+    let options = Options::new(binary)
         .module_if_supported()
         .set("maxmemory", &["100mb"])
-        .set("maxmemory-policy", &["noeviction"])
-        .set("tls-port", &[&port.to_string()])
-        .set("tls-cert-file", &[cert])
-        .set("tls-key-file", &[key])
-        .set("tls-ca-cert-file", &[ca])
-        .set("tls-auth-clients", &["no"])
-        .try_start(TempDir::new().expect("a folder"));
-    let server = match server {
-        Ok(server) => server,
-        Err(log) => {
-            assert!(log.to_lowercase().contains("tls"), "{log}");
-            eprintln!("{binary} is built without TLS");
-            return;
-        }
+        .set("maxmemory-policy", &["noeviction"]);
+    let files = [cert, key, ca].map(String::as_str);
+    let Some((server, port)) = tls::start(binary, options, files) else {
+        return;
     };
     let mut con = server.connect();
     let url = format!("rediss://127.0.0.1:{port}/");

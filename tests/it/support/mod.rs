@@ -14,5 +14,6 @@ pub mod interpreters;
 pub mod lossy_proxy;
 pub mod programs;
 pub mod random;
+pub mod tls;
 pub mod wait;
 pub mod waiter;
