@@ -54,22 +54,26 @@ fn prepare(con: &mut Resp) {
 pub fn calls_keep_no_memory(binary: &Binary) {
     let server = Options::new(binary)
         .module_with(&["rescue-users", "default", "rescue-limit", "0"])
+        // Its entries are memory in use, and how many there are depends on the load.
+        .set("slowlog-max-len", &["0"])
         .start();
-    let mut con = server.connect();
-    prepare(&mut con);
-    let round = |con: &mut Resp, calls: usize, waits: usize| {
+    prepare(&mut server.connect());
+    let round = |calls: usize, waits: usize| {
+        let mut con = server.connect();
         for _ in 0..calls / BATCH {
-            send(con, &CYCLE, BATCH / CYCLE.len());
+            send(&mut con, &CYCLE, BATCH / CYCLE.len());
         }
-        wait_and_end(&server, con, waits);
+        wait_and_end(&server, &mut con, waits);
+        // Its buffers are memory in use, and their size depends on the machine's load.
+        drop(con);
         let mut asks = server.connect();
         wait_until("all clients have disconnected", || {
-            asks.info("clients", "connected_clients") == 2
+            asks.info("clients", "connected_clients") == 1
         });
         asks.info("memory", "used_memory")
     };
-    let warm = round(&mut con, 10_000, 500);
-    let after = round(&mut con, CALLS * CYCLE.len(), WAITS);
+    let warm = round(10_000, 500);
+    let after = round(CALLS * CYCLE.len(), WAITS);
     let kept = after - warm;
     assert!(
         kept < 64 << 10,
