@@ -161,28 +161,35 @@ fn read_arguments(args: &[RedisString]) -> Result<Defaults, String> {
         rescue_limit: 10,
         rescue_users: CString::default(),
     };
-    let (pairs, rest) = args.as_chunks();
-    for [name, value] in pairs {
-        let value = value.as_slice();
-        match name.as_slice() {
-            name if name == GROWTH_LIMIT.to_bytes() => {
-                defaults.growth_limit = percentage(GROWTH_LIMIT, value)?;
+    let mut rest = args;
+    while let [name, values @ ..] = rest {
+        let found = values.iter().position(|value| is_name(value.as_slice()));
+        let (values, next) = values.split_at(found.unwrap_or(values.len()));
+        match (name.as_slice(), values) {
+            (name, [value]) if name == GROWTH_LIMIT.to_bytes() => {
+                defaults.growth_limit = percentage(GROWTH_LIMIT, value.as_slice())?;
             }
-            name if name == RESCUE_LIMIT.to_bytes() => {
-                defaults.rescue_limit = percentage(RESCUE_LIMIT, value)?;
+            (name, [value]) if name == RESCUE_LIMIT.to_bytes() => {
+                defaults.rescue_limit = percentage(RESCUE_LIMIT, value.as_slice())?;
             }
-            name if name == RESCUE_USERS.to_bytes() => {
-                defaults.rescue_users = CString::new(value)
+            // As many words as there are: `CONFIG REWRITE` writes the arguments of a
+            // module without quotes, and the server would not start again.
+            (name, names) if name == RESCUE_USERS.to_bytes() => {
+                let names: Vec<_> = names.iter().map(RedisString::as_slice).collect();
+                defaults.rescue_users = CString::new(names.join(&b' '))
                     .map_err(|_| "rescue-users: a user's name holds no NUL".to_owned())?;
             }
             _ => return Err(unknown(args)),
         }
+        rest = next;
     }
-    if rest.is_empty() {
-        Ok(defaults)
-    } else {
-        Err(unknown(args))
-    }
+    Ok(defaults)
+}
+
+/// Whether this argument is the name of a setting.
+fn is_name(argument: &[u8]) -> bool {
+    let names = [GROWTH_LIMIT, RESCUE_LIMIT, RESCUE_USERS];
+    names.iter().any(|name| name.to_bytes() == argument)
 }
 
 fn percentage(name: &CStr, value: &[u8]) -> Result<i64, String> {
@@ -204,6 +211,6 @@ fn unknown(args: &[RedisString]) -> String {
     let found = texts.collect::<Vec<_>>().join(" ");
     format!(
         "its arguments are 'growth-limit <percent>', 'rescue-limit <percent>' and \
-         'rescue-users <names>', found {found:?}"
+         'rescue-users <name> ...', found {found:?}"
     )
 }

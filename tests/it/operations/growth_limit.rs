@@ -92,7 +92,7 @@ pub fn refuses_bad_arguments(binary: &Binary) {
         ),
         (
             &["growth-limit"],
-            "its arguments are 'growth-limit <percent>', 'rescue-limit <percent>' and 'rescue-users <names>', found \"growth-limit\"",
+            "its arguments are 'growth-limit <percent>', 'rescue-limit <percent>' and 'rescue-users <name> ...', found \"growth-limit\"",
         ),
         (
             &["growth-limit", "1", "rescue-limit", "-1"],
@@ -100,11 +100,11 @@ pub fn refuses_bad_arguments(binary: &Binary) {
         ),
         (
             &["loud", "yes"],
-            "its arguments are 'growth-limit <percent>', 'rescue-limit <percent>' and 'rescue-users <names>', found \"loud yes\"",
+            "its arguments are 'growth-limit <percent>', 'rescue-limit <percent>' and 'rescue-users <name> ...', found \"loud yes\"",
         ),
         (
             &["growth-limit", "1", "2"],
-            "its arguments are 'growth-limit <percent>', 'rescue-limit <percent>' and 'rescue-users <names>', found \"growth-limit 1 2\"",
+            "its arguments are 'growth-limit <percent>', 'rescue-limit <percent>' and 'rescue-users <name> ...', found \"growth-limit 1 2\"",
         ),
     ] {
         let folder = TempDir::new().expect("a folder");

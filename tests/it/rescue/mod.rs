@@ -31,6 +31,7 @@ pub const TESTS: Group = Group {
         permissions::scripts_gain_none,
         permissions::keys_are_those_of_the_command,
         setting::names_users,
+        setting::is_an_argument_of_the_module,
         setting::filters_only_while_a_user_is_named,
         setting::follows_modules,
         setting::survives_a_rewrite,

@@ -43,22 +43,24 @@ pub fn names_users(binary: &Binary) {
     }
     let warning = "wurk.rescue-users: before 7.2 only commands sent by WURK.RESCUE are run";
     assert_eq!(log.contains(warning), !has_filter(binary));
-    // As arguments of the module, in any order.
-    let server = Options::new(binary)
-        .module_with(&[
-            "rescue-users",
-            "a b",
-            "growth-limit",
-            "5",
-            "rescue-limit",
-            "7",
-        ])
-        .start();
-    let mut con = server.connect();
-    assert_eq!(named(&mut con), r#""a b""#);
-    for (setting, value) in [("growth-limit", "5"), ("rescue-limit", "7")] {
-        let shown = con.say(&format!("CONFIG GET wurk.{setting}")).to_string();
-        assert_eq!(shown, format!(r#"["wurk.{setting}", "{value}"]"#));
+}
+
+/// As arguments of the module, in any order, with quotes around the names or without.
+pub fn is_an_argument_of_the_module(binary: &Binary) {
+    for (arguments, names) in [
+        ("rescue-users|a b|growth-limit|5|rescue-limit|7", "a b"),
+        ("rescue-users|a|b|growth-limit|5|rescue-limit|7", "a b"),
+        ("growth-limit|5|rescue-limit|7|rescue-users|a|b c", "a b c"),
+        ("growth-limit|5|rescue-users|rescue-limit|7", ""),
+    ] {
+        let words: Vec<_> = arguments.split('|').collect();
+        let server = Options::new(binary).module_with(&words).start();
+        let mut con = server.connect();
+        assert_eq!(named(&mut con), format!("{names:?}"), "{arguments}");
+        for (setting, value) in [("growth-limit", "5"), ("rescue-limit", "7")] {
+            let shown = con.say(&format!("CONFIG GET wurk.{setting}")).to_string();
+            assert_eq!(shown, format!(r#"["wurk.{setting}", "{value}"]"#));
+        }
     }
 }
 
@@ -109,16 +111,20 @@ pub fn filters_only_while_a_user_is_named(binary: &Binary) {
     assert!(after - before < 20_000, "{before}, then {after}");
 }
 
-/// `CONFIG REWRITE` keeps it, and a restart knows it again.
+/// `CONFIG REWRITE`, which drops the quotes of a module's arguments, keeps it, and a
+/// restart knows it again.
 pub fn survives_a_rewrite(binary: &Binary) {
     let folder = TempDir::with_prefix("wurk-").expect("a folder");
     let module = wurk_testkit::binary::module();
-    let line = format!("loadmodule {} rescue-users {WORKER}\n", module.display());
+    let line = format!(
+        "loadmodule {} rescue-users \"three {WORKER}\"\n",
+        module.display()
+    );
     fs::write(folder.path().join("main.conf"), line).expect("a configuration");
     let options = Options::new(binary).config("main.conf");
     let server = options.try_start(folder).expect("a server");
     let mut con = server.connect();
-    assert_eq!(named(&mut con), format!("\"{WORKER}\""));
+    assert_eq!(named(&mut con), format!("\"three {WORKER}\""));
     name(&mut con, "one two");
     con.must("CONFIG SET wurk.rescue-limit 25");
     con.must("CONFIG REWRITE");
