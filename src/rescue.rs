@@ -50,7 +50,7 @@ impl Command for Rescue {
         let refused = ctx.refused(command).ok_or(Error::NotRefusable)?;
         // A script inside a script would end the server. `deny-script` keeps
         // scripts out, this a module that a script has called.
-        if ctx.is_in_script() {
+        if refused.how == Refusable::Runs && ctx.is_in_script() {
             return Err(Error::NotRefusable);
         }
         let call = Call { refused, command };

@@ -18,8 +18,8 @@
 //! | `blocking` | clients that wait |
 //! | `ctx`, `events`, `info`, `log` | the context of a call, the server's events, `INFO` and log |
 //! | `config`, `limits`, `memory`, `stats` | what an operator sets and sees |
-//! | `users`, `filter`, `refusable`, `command_list`, `inner_keys`, `key_flags` | rescued users, and what is rescued for them |
-//! | `load`, `options`, `unload` | loading, and why there is no unloading |
+//! | `users`, `clients`, `filter`, `refusable`, `names`, `command_list`, `inner_keys`, `key_flags` | rescued users, and what is rescued for them |
+//! | `load`, `options`, `unload`, `cron` | loading, why there is no unloading, the cron loop |
 //!
 //! Each imports only from modules that do not import from it.
 #![allow(unsafe_code)]
@@ -29,10 +29,12 @@ mod arg;
 mod blocking;
 mod call;
 mod call_reply;
+mod clients;
 mod command;
 mod command_info;
 mod command_list;
 mod config;
+mod cron;
 mod ctx;
 mod error;
 mod events;
@@ -46,6 +48,7 @@ mod limits;
 mod load;
 mod log;
 mod memory;
+mod names;
 mod options;
 mod refusable;
 mod reply;

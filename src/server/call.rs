@@ -3,8 +3,8 @@
 //! None of them is checked for memory, unless `M` asks for it: that is what the
 //! module is for. The formats are those of `RM_Call`: `!` replicates the command,
 //! `E` returns every error as a reply, `S` checks whether the server may be written
-//! to, `C` the permissions of the user, `0` replies in the client's protocol, `v`
-//! takes a slice of strings.
+//! to, `C` the permissions of the user, `0` replies in the client's protocol, `s`
+//! is a string, `v` a slice of strings.
 
 use std::ffi::CStr;
 use std::ptr::NonNull;
@@ -36,6 +36,16 @@ impl CallResult {
     }
 }
 
+/// A format of `RM_Call`: at most seven letters for how, four for arguments, and NUL.
+fn format(modifiers: &CStr, arguments: &[u8]) -> [u8; 12] {
+    let mut format = [0; 12];
+    let letters = modifiers.to_bytes().iter().chain(arguments);
+    for (place, letter) in format.iter_mut().zip(letters) {
+        *place = *letter;
+    }
+    format
+}
+
 /// How 7.0 says that the user of an inner call has no permission.
 const BEFORE_7_2: &[u8] = b"ERR acl verification failed, ";
 
@@ -62,18 +72,18 @@ fn as_noperm(error: CallReply, command: &[Arg]) -> Error {
 impl Ctx<'_> {
     /// Calls a command that writes.
     pub(crate) fn call_replicated(&self, command: &CStr, args: &[Arg]) -> CallResult {
-        self.call_with(c"!Ev", command, args)
+        self.call_with(c"!E", command, args)
     }
 
     /// Calls a command that writes, for a client that has been woken: refused as
     /// the server would refuse it now, with `READONLY`, `MISCONF` or `NOREPLICAS`.
     pub(crate) fn call_replicated_if_writable(&self, command: &CStr, args: &[Arg]) -> CallResult {
-        self.call_with(c"!ESv", command, args)
+        self.call_with(c"!ES", command, args)
     }
 
     /// Calls a command that only reads.
     pub(crate) fn call_readonly(&self, command: &CStr, args: &[Arg]) -> CallResult {
-        self.call_with(c"Ev", command, args)
+        self.call_with(c"E", command, args)
     }
 
     /// Runs a command as the user of this call, who needs all permissions for it,
@@ -94,10 +104,10 @@ impl Ctx<'_> {
             self.check_writable()?;
         }
         let format = match (refused.noscript, rescued) {
-            (false, true) => c"!EC0Sv",
-            (false, false) => c"!EC0SMv",
-            (true, true) => c"!EC0v",
-            (true, false) => c"!EC0Mv",
+            (false, true) => c"!EC0S",
+            (false, false) => c"!EC0SM",
+            (true, true) => c"!EC0",
+            (true, false) => c"!EC0M",
         };
         match self.call_with(format, name.c_str(), args).into_result() {
             Err(Error::Server(error)) => Err(as_noperm(error, command)),
@@ -139,17 +149,30 @@ impl Ctx<'_> {
         }
     }
 
-    fn call_with(&self, format: &CStr, command: &CStr, args: &[Arg]) -> CallResult {
-        // SAFETY: `v` takes a pointer to strings and how many there are; an
-        // `Arg` is a pointer to a string, and the server only reads them.
+    /// Calls a command by what stands in its format before the arguments.
+    fn call_with(&self, modifiers: &CStr, command: &CStr, args: &[Arg]) -> CallResult {
+        macro_rules! call {
+            ($letters:literal, $($argument:expr),*) => {{
+                let format = format(modifiers, $letters);
+                api!(RedisModule_Call(self.raw, command.as_ptr(), format.as_ptr().cast(), $($argument),*))
+            }};
+        }
+        // SAFETY: the format has an `s` for each string, or a `v`, which takes a
+        // pointer to strings and how many there are; an `Arg` is a pointer to a
+        // string. The server only reads them. For `v` it allocates twice, so that few
+        // are named one by one.
         CallResult(unsafe {
-            api!(RedisModule_Call(
-                self.raw,
-                command.as_ptr(),
-                format.as_ptr(),
-                args.as_ptr().cast::<*mut RedisModuleString>(),
-                args.len(),
-            ))
+            match *args {
+                [a] => call!(b"s", a.pointer()),
+                [a, b] => call!(b"ss", a.pointer(), b.pointer()),
+                [a, b, c] => call!(b"sss", a.pointer(), b.pointer(), c.pointer()),
+                [a, b, c, d] => call!(b"ssss", a.pointer(), b.pointer(), c.pointer(), d.pointer()),
+                _ => call!(
+                    b"v",
+                    args.as_ptr().cast::<*mut RedisModuleString>(),
+                    args.len()
+                ),
+            }
         })
     }
 

@@ -9,7 +9,7 @@ use super::call_reply::CallReply;
 use super::ctx::Ctx;
 use super::events;
 use super::key_flags::KeyFlags;
-use super::refusable::{self, Named, Refusable, Refused};
+use super::refusable::{self, Commands, Named, Refusable, Refused};
 
 /// Flags that `COMMAND` shows.
 const DENYOOM: &[u8] = b"denyoom";
@@ -41,15 +41,15 @@ fn read(ctx: *mut RedisModuleCtx) {
     let Ok(commands) = ctx.call_readonly(c"COMMAND", &[]).into_result() else {
         return;
     };
-    let mut found = Vec::new();
+    let mut found = Commands::EMPTY;
     for command in commands.items() {
         add(&mut found, &command);
     }
-    refusable::set_all(found.into_iter());
+    refusable::set_all(found);
 }
 
 /// Adds a command of the reply to `COMMAND`, and its subcommands.
-fn add(found: &mut Vec<Named>, command: &CallReply) {
+fn add(found: &mut Commands, command: &CallReply) {
     const NAME: usize = 0;
     const ARITY: usize = 1;
     const FLAGS: usize = 2;
@@ -83,16 +83,10 @@ fn add(found: &mut Vec<Named>, command: &CallReply) {
             noscript: has_flag(NOSCRIPT),
             arity: command.item(ARITY).map_or(0, |arity| arity.integer()),
         };
-        let (name, subcommand) = match name.iter().position(|byte| *byte == b'|') {
-            None => (name, None),
-            Some(bar) => {
-                let (name, subcommand) = name.split_at(bar);
-                (name.to_vec(), subcommand.get(1..).map(<[u8]>::to_vec))
-            }
-        };
-        found.push(Named {
-            name,
-            subcommand,
+        let mut parts = name.splitn(2, |byte| *byte == b'|');
+        let of_name = found.get_or_insert(parts.next().unwrap_or_default(), Vec::new);
+        of_name.push(Named {
+            subcommand: parts.next().map(<[u8]>::to_vec),
             refused,
             keys: command
                 .item(KEY_SPECS)

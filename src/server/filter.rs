@@ -14,9 +14,10 @@ use redis_module::raw::{
 
 use super::api::api;
 use super::arg::Arg;
+use super::clients;
 use super::memory;
 use super::refusable::{self, Refusable};
-use super::shared_strings::{self, RESCUE};
+use super::shared_strings;
 use super::users;
 
 /// From this part of maxmemory on: a transaction that is queued just before the
@@ -50,11 +51,13 @@ pub(super) fn context() -> *mut RedisModuleCtx {
     DETACHED.load(Relaxed)
 }
 
-/// Registers the filter if a user is named, or else unregisters it.
+/// Registers the filter if a user is named, or else unregisters it. Called when the
+/// names have changed.
 pub(super) fn follow_users() {
     let ctx = context();
     let filter = FILTER.load(Relaxed);
     let wanted = users::is_anyone_named() && is_possible();
+    clients::forget_all();
     // SAFETY: a context of the module, a function of a library that is not
     // unloaded without its filter, and no command is being filtered while a
     // configuration is set.
@@ -74,6 +77,12 @@ pub(super) fn follow_users() {
     }
 }
 
+/// Commands after which a client may have another user, `EXEC` for those in a
+/// transaction.
+const CHANGES_USER: [&[u8]; 4] = [b"AUTH", b"EXEC", b"HELLO", b"RESET"];
+/// The command after which any user may have other permissions.
+const CHANGES_USERS: &[u8] = b"ACL";
+
 /// Asks what is cheapest first: most commands are refused by no server, and most
 /// servers are not full.
 unsafe extern "C" fn rescue(filtered: *mut RedisModuleCommandFilterCtx) {
@@ -87,6 +96,7 @@ unsafe extern "C" fn rescue(filtered: *mut RedisModuleCommandFilterCtx) {
     };
     let Some(name) = argument(0) else { return };
     let Some(refused) = refusable::find(name, || argument(1)) else {
+        forget_whose_user_changes(filtered, name);
         return;
     };
     // SAFETY: as above.
@@ -98,23 +108,40 @@ unsafe extern "C" fn rescue(filtered: *mut RedisModuleCommandFilterCtx) {
     if refused.how != Refusable::Waits && memory::used_ratio() < NEARLY_FULL {
         return;
     }
-    // SAFETY: the pointer is written once, before `load` runs.
-    let Some(client_of) = (unsafe { raw::RedisModule_CommandFilterGetClientId }) else {
+    let Some(client) = client(filtered) else {
         return;
     };
-    // SAFETY: as above.
-    let client = unsafe { client_of(filtered) };
-    // A user without the permission is refused as ever, not denied.
-    if !users::is_client_rescued(context(), client, shared_strings::rescue()) {
+    let is_rescued = clients::is_rescued(client).unwrap_or_else(|| {
+        // A user without the permission is refused as ever, not denied.
+        let is_rescued = users::is_client_rescued(context(), client, shared_strings::rescue());
+        clients::remember(client, is_rescued);
+        is_rescued
+    });
+    if !is_rescued {
         return;
     }
-    // SAFETY: the string is the server's once it is inserted.
+    let name = shared_strings::rescue().pointer();
+    // SAFETY: as above. The server frees its own reference to the string.
     unsafe {
-        let rescue = api!(RedisModule_CreateString(
-            ptr::null_mut(),
-            RESCUE.as_ptr().cast(),
-            RESCUE.len()
-        ));
-        api!(RedisModule_CommandFilterArgInsert(filtered, 0, rescue));
+        api!(RedisModule_RetainString(ptr::null_mut(), name));
+        api!(RedisModule_CommandFilterArgInsert(filtered, 0, name));
     }
+}
+
+fn forget_whose_user_changes(filtered: *mut RedisModuleCommandFilterCtx, name: &[u8]) {
+    let is = |known: &[u8]| known.eq_ignore_ascii_case(name);
+    if is(CHANGES_USERS) {
+        clients::forget_all();
+    } else if CHANGES_USER.into_iter().any(is)
+        && let Some(client) = client(filtered)
+    {
+        clients::forget(client);
+    }
+}
+
+/// The client that sent the command.
+fn client(filtered: *mut RedisModuleCommandFilterCtx) -> Option<u64> {
+    // SAFETY: the pointer is written once, before `load` runs, and the server has
+    // called the filter with this context.
+    unsafe { raw::RedisModule_CommandFilterGetClientId.map(|client_of| client_of(filtered)) }
 }

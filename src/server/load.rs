@@ -9,6 +9,7 @@ use super::api::{self, api};
 use super::command::{self, Registration};
 use super::command_list;
 use super::config;
+use super::cron;
 use super::ctx::Ctx;
 use super::filter;
 use super::info;
@@ -101,7 +102,9 @@ fn try_load(
             .map_err(|why| format!("the server refused {}: {why}", registration.name()))?;
     }
     // Last: nothing may call a module that has not been loaded.
-    if !memory::follow_maxmemory(ctx) || !unload::follow_first_command(ctx) {
+    let follows =
+        memory::follow_maxmemory(ctx) && unload::follow_first_command(ctx) && cron::follow(ctx);
+    if !follows {
         return Err("cannot subscribe to server events".into());
     }
     Ok(())

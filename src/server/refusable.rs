@@ -7,6 +7,7 @@ use std::ffi::c_int;
 use super::arg::Arg;
 use super::ctx::Ctx;
 use super::key_flags::KeyFlags;
+use super::names::Names;
 
 /// How a command is refused on a full server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,24 +39,21 @@ impl Refused {
     }
 }
 
-/// A command by its name, and its subcommand, if it has one.
+/// A command, or a subcommand, with the specs of its keys.
 pub(super) struct Named {
-    pub(super) name: Vec<u8>,
+    /// The subcommand's name, if it is one.
     pub(super) subcommand: Option<Vec<u8>>,
     pub(super) refused: Refused,
     pub(super) keys: Vec<KeyFlags>,
 }
 
-/// Commands whose names begin alike.
-type Names = Vec<Named>;
-
-/// Names by their first letter; what begins with none comes last.
-type ByLetter = [Names; 27];
+/// By its name each command, or those of its subcommands that are refused.
+pub(super) type Commands = Names<Vec<Named>>;
 
 thread_local! {
     // The server's main thread reads and writes it. Other threads, which may ask a
     // command for its keys, never do.
-    static BY_LETTER: RefCell<ByLetter> = const { RefCell::new([const { Vec::new() }; 27]) };
+    static COMMANDS: RefCell<Commands> = const { RefCell::new(Names::EMPTY) };
 }
 
 /// How a full server refuses a command with this name, and this subcommand if it
@@ -72,28 +70,19 @@ fn find_named<'a, T>(
     subcommand: impl FnOnce() -> Option<&'a [u8]>,
     read: impl FnOnce(&Named) -> T,
 ) -> Option<T> {
-    BY_LETTER.with_borrow(|by_letter| {
-        let mut named = of_name(by_letter, name);
-        let first = named.next()?;
-        let found = if first.subcommand.is_none() {
-            first
-        } else {
-            let given = subcommand()?;
-            let is_given = |named: &&Named| {
-                let known = named.subcommand.as_deref();
-                known.is_some_and(|known| known.eq_ignore_ascii_case(given))
-            };
-            [first].into_iter().chain(named).find(is_given)?
-        };
-        Some(read(found))
+    COMMANDS.with_borrow(|commands| {
+        let of_name = commands.get(name)?;
+        let first = of_name.first()?;
+        if first.subcommand.is_none() {
+            return Some(read(first));
+        }
+        let given = subcommand()?;
+        let found = of_name.iter().find(|named| {
+            let known = named.subcommand.as_deref();
+            known.is_some_and(|known| known.eq_ignore_ascii_case(given))
+        });
+        found.map(read)
     })
-}
-
-/// The command of this name, or its subcommands.
-fn of_name<'t>(by_letter: &'t ByLetter, name: &'t [u8]) -> impl Iterator<Item = &'t Named> {
-    let names = place_of(name).and_then(|place| by_letter.get(place));
-    let names = names.map_or(&[][..], Vec::as_slice).iter();
-    names.filter(move |named| named.name.eq_ignore_ascii_case(name))
 }
 
 /// What a command with these arguments does with the key at this place; 0 if that
@@ -114,19 +103,10 @@ pub(super) fn flags_of_key(args: &[Arg], place: c_int) -> c_int {
 
 /// Whether this is a command with subcommands.
 pub(super) fn is_container(name: &[u8]) -> bool {
-    BY_LETTER.with_borrow(|by_letter| {
-        let first = of_name(by_letter, name).next();
+    COMMANDS.with_borrow(|commands| {
+        let first = commands.get(name).and_then(|of_name| of_name.first());
         first.is_some_and(|first| first.subcommand.is_some())
     })
-}
-
-fn place_of(name: &[u8]) -> Option<usize> {
-    let letter = name.first()?.to_ascii_lowercase();
-    Some(
-        letter
-            .checked_sub(b'a')
-            .map_or(26, |letter| usize::from(letter).min(26)),
-    )
 }
 
 impl Ctx<'_> {
@@ -138,12 +118,6 @@ impl Ctx<'_> {
 }
 
 /// Replaces all commands.
-pub(super) fn set_all(commands: impl Iterator<Item = Named>) {
-    let mut by_letter: ByLetter = [const { Vec::new() }; 27];
-    for named in commands {
-        if let Some(names) = place_of(&named.name).and_then(|place| by_letter.get_mut(place)) {
-            names.push(named);
-        }
-    }
-    BY_LETTER.set(by_letter);
+pub(super) fn set_all(commands: Commands) {
+    COMMANDS.set(commands);
 }

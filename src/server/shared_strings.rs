@@ -26,15 +26,12 @@ macro_rules! shared_strings {
     };
 }
 
-/// The command that the filter inserts.
-pub(super) const RESCUE: &[u8] = b"WURK.RESCUE";
-
 shared_strings! {
     beat = b"beat"
     info = b"info"
     left = b"LEFT"
     one = b"1"
-    rescue = RESCUE
+    rescue = b"WURK.RESCUE"
     right = b"RIGHT"
 }
 

@@ -27,6 +27,7 @@ pub const TESTS: Group = Group {
         permissions::are_those_of_the_user,
         permissions::a_user_who_is_not_named_gains_nothing,
         permissions::a_client_that_changes_its_user,
+        permissions::a_client_that_logs_in_by_another_name,
         permissions::a_named_user_without_the_permission,
         permissions::scripts_gain_none,
         permissions::keys_are_those_of_the_command,

@@ -3,8 +3,9 @@
 
 use wurk_testkit::{Binary, Options, Reply, Resp, Server};
 
-use super::side::{self, Client, WORKER, add_user, rescues_scripts};
+use super::side::{self, Client, WORKER, add_user, has_filter, rescues_scripts};
 use crate::support::inspect::digest;
+use crate::support::wait::wait_until;
 
 /// Permissions of a worker, and commands, each allowed by some of them and denied
 /// by others.
@@ -162,9 +163,12 @@ pub fn a_user_who_is_not_named_gains_nothing(binary: &Binary) {
 pub fn a_client_that_changes_its_user(binary: &Binary) {
     let (server, mut con) = side::full(binary);
     con.must("ACL SETUSER default on nopass ~* +@all");
-    let mut client = Client::login(binary, server.connect(), WORKER);
+    let mut con_of_nobody = server.connect();
+    let reply = con_of_nobody.say("SET x y").to_string();
+    assert!(reply.starts_with("OOM "), "{reply}");
+    let mut client = Client::login(binary, con_of_nobody, WORKER);
     let rescued = |client: &mut Client| client.say("SET x y").error().is_none();
-    assert!(rescued(&mut client));
+    assert!(rescued(&mut client), "after AUTH");
     client.con.must("AUTH producer secret");
     assert!(!rescued(&mut client), "after AUTH");
     client.con.must("HELLO 3 AUTH worker secret");
@@ -173,7 +177,27 @@ pub fn a_client_that_changes_its_user(binary: &Binary) {
     assert!(!rescued(&mut client), "after RESET");
     client.con.must("AUTH worker secret");
     assert!(rescued(&mut client));
+    // In a transaction it changes when that is run, not when it is queued.
+    client.con.must("AUTH producer secret");
+    nearly_full(&mut con);
+    for line in ["MULTI", "AUTH worker secret", "SET x y", "EXEC"] {
+        client.con.must(line);
+    }
+    con.must("CONFIG SET maxmemory 1");
+    assert!(rescued(&mut client), "after EXEC");
     // The permissions of the moment.
+    for _ in 0..2 {
+        con.must("ACL SETUSER worker -wurk.rescue");
+        let reply = client.say("SET x y").to_string();
+        let refusal = if has_filter(binary) {
+            "OOM "
+        } else {
+            "NOPERM "
+        };
+        assert!(reply.starts_with(refusal), "{reply}");
+        con.must("ACL SETUSER worker +wurk.rescue");
+        assert!(rescued(&mut client));
+    }
     con.must("ACL SETUSER worker -set");
     assert!(client.say("SET x y").to_string().starts_with("NOPERM "));
     con.must("ACL SETUSER worker +set");
@@ -183,6 +207,23 @@ pub fn a_client_that_changes_its_user(binary: &Binary) {
     assert!(client.con.try_call(&["PING"]).is_err());
     add_user(&mut con, WORKER, "~* +@all");
     assert!(rescued(&mut Client::worker(binary, &server)));
+}
+
+/// Where `AUTH` has another name, a client has its user's rights a moment later.
+pub fn a_client_that_logs_in_by_another_name(binary: &Binary) {
+    let server = side::options(binary)
+        .set("rename-command", &["AUTH", "LOGIN"])
+        .start();
+    let mut con = server.connect();
+    add_user(&mut con, WORKER, "~* +@all");
+    con.must("CONFIG SET maxmemory 1");
+    let mut client = server.connect();
+    let reply = client.say("SET x y").to_string();
+    assert!(reply.starts_with("OOM "), "{reply}");
+    client.must("LOGIN worker secret");
+    wait_until("its commands are rescued", || {
+        client.say("SET x y").error().is_none() == has_filter(binary)
+    });
 }
 
 /// A named user without `+wurk.rescue`: refused as ever on a full server, and not
@@ -197,9 +238,7 @@ pub fn a_named_user_without_the_permission(binary: &Binary) {
     for line in ["SET x y", "BLMOVE q p RIGHT LEFT 1", "EVAL return(1) 0"] {
         con.must("CONFIG SET maxmemory 0");
         client.must(line);
-        // Nearly full.
-        let used = con.info("memory", "used_memory");
-        con.must(&format!("CONFIG SET maxmemory {}", used * 1_004 / 1_000));
+        nearly_full(&mut con);
         let reply = client.say(line).to_string();
         assert!(!reply.starts_with("NOPERM "), "{line}: {reply}");
         con.must("CONFIG SET maxmemory 1");
@@ -213,6 +252,14 @@ pub fn a_named_user_without_the_permission(binary: &Binary) {
             .to_string()
             .starts_with("NOPERM ")
     );
+}
+
+/// Sets maxmemory so that memory is left, but less than one percent.
+fn nearly_full(con: &mut Resp) {
+    con.must("CONFIG SET maxmemory 0");
+    con.call(&["SET", "filler", &"f".repeat(8_000_000)]);
+    let used = con.info("memory", "used_memory");
+    con.must(&format!("CONFIG SET maxmemory {}", used * 1_005 / 1_000));
 }
 
 /// Inside a script each command is checked for the user, and a script that is not
