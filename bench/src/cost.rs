@@ -1,25 +1,16 @@
 //! The server's time per call.
 
 use wurk_client::scripts::{CLAIM, Script};
-use wurk_testkit::{Options, Reply, Resp, Server};
+use wurk_testkit::{Options, Resp, Server};
 
 use crate::engine::{self, Engine};
-
-/// Calls that are sent together.
-const BATCH: usize = 16;
-
-/// Connections, each with a batch in flight. With a single one the server sleeps
-/// after every batch, and waking it would be most of what is measured.
-const CONNECTIONS: usize = 4;
-
-/// Batches before measuring: what was just filled is not yet in the CPU's caches.
-const WARM_UP: usize = 16 * CONNECTIONS;
+use crate::pipeline::{BATCH, CONNECTIONS, Pipeline, WARM_UP, pack, succeeds};
 
 /// A server, a connection for set-up, and the connections that the calls use.
 pub(crate) struct Bench {
     pub(crate) server: Server,
     pub(crate) con: Resp,
-    callers: [Resp; CONNECTIONS],
+    pipeline: Pipeline,
 }
 
 /// The data on the server before a round, and the call.
@@ -84,11 +75,11 @@ impl Bench {
         let server = options.start();
         let mut con = server.connect();
         engine::prepare(&mut con);
-        let callers = std::array::from_fn(|_| server.connect());
+        let pipeline = Pipeline::new(&server);
         Self {
             server,
             con,
-            callers,
+            pipeline,
         }
     }
 
@@ -123,30 +114,9 @@ impl Bench {
             wire.extend(pack(&again, 1));
             replies += again.len();
         }
-        self.call(&wire, replies, engine, warm_up);
-        let before = self.cpu();
-        self.call(&wire, replies, engine, batches);
-        (self.cpu() - before) * 1e6 / (batches * BATCH) as f64
-    }
-
-    /// Sends `batches` batches; each connection gets its next when the last is answered.
-    fn call(&mut self, wire: &[u8], replies: usize, engine: Engine, batches: usize) {
-        for number in 0..batches + CONNECTIONS {
-            let con = &mut self.callers[number % CONNECTIONS];
-            if number >= CONNECTIONS {
-                for _ in 0..replies {
-                    let reply = con.read().expect("a reply");
-                    assert!(
-                        !matches!(reply, Reply::Error(_)),
-                        "{}: {reply}",
-                        engine.name()
-                    );
-                }
-            }
-            if number < batches {
-                con.send_raw(wire).expect("a server");
-            }
-        }
+        self.pipeline.call(&wire, replies, warm_up, succeeds);
+        let cost = self.pipeline.cost(&wire, replies, batches, succeeds);
+        cost / BATCH as f64
     }
 
     /// Adds `jobs` jobs to the workload's list.
@@ -169,29 +139,6 @@ impl Bench {
             left -= now;
         }
     }
-
-    /// The CPU time of the server's main thread, in seconds.
-    pub(crate) fn cpu(&mut self) -> f64 {
-        let info = self.con.say("INFO cpu");
-        let info = String::from_utf8_lossy(info.bytes().unwrap_or_default()).into_owned();
-        let field = |name: &str| -> f64 {
-            let line = info
-                .lines()
-                .find_map(|line| line.strip_prefix(name)?.strip_prefix(':'));
-            line.and_then(|value| value.trim().parse().ok())
-                .unwrap_or(0.0)
-        };
-        field("used_cpu_user_main_thread") + field("used_cpu_sys_main_thread")
-    }
-}
-
-/// The bytes of `commands`, repeated `times` times.
-pub(crate) fn pack(commands: &[Vec<Vec<u8>>], times: usize) -> Vec<u8> {
-    let one: Vec<u8> = commands
-        .iter()
-        .flat_map(|command| redis::pack_command(command))
-        .collect();
-    one.repeat(times)
 }
 
 /// The median.

@@ -4,7 +4,8 @@
 //! | module | what is in it |
 //! | --- | --- |
 //! | `engine`, `environment` | the ways to make a claim; the server alone, with an AOF, with a replica |
-//! | `cost` | the server's time per call |
+//! | `pipeline` | connections that keep a server busy, and the CPU time that it takes |
+//! | `cost` | the server's time per call, with the data that it needs |
 //! | `tables` | that time by number of queues, with AOF and a replica; the other commands |
 //! | `growth` | that time by the size of what a claim touches |
 //! | `rate` | calls per second at one and at fifty connections, and their cost |
@@ -21,6 +22,7 @@ mod environment;
 mod growth;
 mod memory;
 mod pickup;
+mod pipeline;
 mod plot;
 mod rate;
 mod tables;

@@ -6,9 +6,10 @@ use std::time::Instant;
 
 use wurk_testkit::{Binary, Reply};
 
-use crate::cost::{Bench, Workload, median, pack};
+use crate::cost::{Bench, Workload, median};
 use crate::engine::Engine;
 use crate::environment::Environment;
+use crate::pipeline::{cpu, pack};
 use crate::tables::{QUEUES, best_script, table};
 
 /// Connections, and calls that are sent together on each.
@@ -29,7 +30,7 @@ fn rate(bench: &mut Bench, workload: &Workload, engine: Engine, mode: (usize, us
     let replies = commands.len() * batch;
     let each = calls / connections / batch;
     let cons: Vec<_> = (0..connections).map(|_| bench.server.connect()).collect();
-    let before = bench.cpu();
+    let before = cpu(&mut bench.con);
     let began = Instant::now();
     thread::scope(|scope| {
         for mut con in cons {
@@ -47,7 +48,7 @@ fn rate(bench: &mut Bench, workload: &Workload, engine: Engine, mode: (usize, us
     });
     let calls = (each * connections * batch) as f64;
     let rate = calls / began.elapsed().as_secs_f64();
-    (rate, (bench.cpu() - before) * 1e6 / calls)
+    (rate, (cpu(&mut bench.con) - before) * 1e6 / calls)
 }
 
 pub(crate) fn tables(binary: &Binary, rounds: usize) {

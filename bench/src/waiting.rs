@@ -6,6 +6,7 @@ use std::time::Duration;
 use wurk_testkit::{Binary, Options, Resp};
 
 use crate::cost::Bench;
+use crate::pipeline::cpu;
 use crate::tables;
 
 /// Waiting clients, and the queues each of them waits on.
@@ -59,11 +60,11 @@ pub(crate) fn table(binary: &Binary) {
         let bytes = (memory(&mut bench.con) - before) / WAITING as f64;
         let mut cost = |queue: &dyn Fn(usize) -> String| {
             let pushes = 200;
-            let before = bench.cpu();
+            let before = cpu(&mut bench.con);
             for push in 0..pushes {
                 bench.con.must(&format!("LPUSH {} job", queue(push)));
             }
-            (bench.cpu() - before) * 1e6 / pushes as f64
+            (cpu(&mut bench.con) - before) * 1e6 / pushes as f64
         };
         let none = cost(&|_| "nobody-waits".to_owned());
         let one = cost(&|push| {
