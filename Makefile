@@ -53,6 +53,7 @@ servers: ## the servers that the tests run on, into target/servers
 bench: ## what a claim costs, beside the alternatives (BENCH='--help')
 	@tools/need rust compiler libclang server
 	@tools/build --quiet
+	@$(CARGO) build --release --quiet --package wurk-bench --example empty_filter
 	@$(CARGO) run --release --quiet --package wurk-bench -- $(BENCH)
 
 doctor: ## check whether a server's workers keep running when it is full (URL=redis://...)

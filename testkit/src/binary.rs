@@ -1,4 +1,4 @@
-//! The servers on this machine, and the module to load into them.
+//! The servers on this machine, and the modules to load into them.
 
 use std::env;
 use std::fmt;
@@ -132,19 +132,29 @@ pub fn module() -> PathBuf {
         );
         return path;
     }
+    built(&["libwurk.so", "deps/libwurk.so"])
+        .unwrap_or_else(|| panic!("no libwurk.so beside this program: run 'cargo build'"))
+}
+
+/// Returns another module, which cargo built as an example of `package`.
+///
+/// # Panics
+/// If there is none.
+#[must_use]
+pub fn example_module(package: &str, name: &str) -> PathBuf {
+    built(&[&format!("examples/lib{name}.so")]).unwrap_or_else(|| {
+        panic!("no {name}: run 'cargo build --package {package} --example {name}'")
+    })
+}
+
+/// Finds the first of these that cargo built beside this program, which is in cargo's
+/// folder or, if it is a test, in a folder there.
+fn built(files: &[&str]) -> Option<PathBuf> {
     let program = env::current_exe().expect("the path of this program");
-    program
-        .ancestors()
-        .skip(1)
-        .take(2)
-        .flat_map(|folder| [folder.join("libwurk.so"), folder.join("deps/libwurk.so")])
+    let folders = program.ancestors().skip(1).take(2);
+    folders
+        .flat_map(|folder| files.iter().map(|file| folder.join(file)))
         .find(|path| path.exists())
-        .unwrap_or_else(|| {
-            panic!(
-                "no libwurk.so beside {}: run 'cargo build'",
-                program.display()
-            )
-        })
 }
 
 /// The root of the workspace.
