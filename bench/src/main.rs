@@ -12,19 +12,27 @@
 //! | `pickup`, `waiting` | how soon a waiting worker has its job, and what many waiting clients cost |
 //! | `client`, `count` | what the client costs beyond the redis crate alone: time and allocations |
 //! | `memory` | a full server while it drains |
+//! | `rescue` | what `wurk.rescue-users` costs those who are named, and those who are not |
+//! | `comparison`, `side_by_side`, `filtered` | its tables, their measuring, its servers: full or not, with a filter or without |
+//! | `pin` | all of it on one processor |
 //! | `plot` | plots of the cost by number of queues, and of the draining server |
 
 mod client;
+mod comparison;
 mod cost;
 mod count;
 mod engine;
 mod environment;
+mod filtered;
 mod growth;
 mod memory;
 mod pickup;
+mod pin;
 mod pipeline;
 mod plot;
 mod rate;
+mod rescue;
+mod side_by_side;
 mod tables;
 mod waiting;
 
@@ -59,6 +67,7 @@ enum Part {
     Pickup,
     Client,
     Memory,
+    Rescue,
 }
 
 fn main() {
@@ -94,6 +103,11 @@ fn main() {
                     plot::memory(&arguments.pictures, &memory::curves(binary))
                 }
                 Part::Memory => {}
+                // An older server does not tell a filter whose command it is.
+                Part::Rescue if binary.version >= (7, 2, 0) => {
+                    pin::to_one_processor(|| rescue::tables(binary, arguments.rounds));
+                }
+                Part::Rescue => {}
             }
         }
     }

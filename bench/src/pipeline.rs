@@ -26,6 +26,13 @@ impl Pipeline {
         }
     }
 
+    /// Logs the callers in.
+    pub(crate) fn log_in(&mut self, user: &str, password: &str) {
+        for caller in &mut self.callers {
+            caller.must(&format!("AUTH {user} {password}"));
+        }
+    }
+
     /// Sends `batches` batches, `wire` each, with as many replies, of which each has to
     /// be as `is_expected` says. A connection gets its next when the last is answered.
     pub(crate) fn call(
