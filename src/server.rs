@@ -17,7 +17,7 @@
 //! | `command`, `command_info` | how a command is registered and called |
 //! | `blocking` | clients that wait |
 //! | `ctx`, `events`, `info`, `log` | the context of a call, the server's events, `INFO` and log |
-//! | `config`, `limits`, `memory`, `stats` | what an operator sets and sees |
+//! | `arguments`, `config`, `limits`, `memory`, `stats` | what an operator sets and sees |
 //! | `users`, `clients`, `filter`, `refusable`, `names`, `command_list`, `inner_keys`, `key_flags` | rescued users, and what is rescued for them |
 //! | `load`, `options`, `unload`, `cron` | loading, why there is no unloading, the cron loop |
 //!
@@ -26,6 +26,7 @@
 
 mod api;
 mod arg;
+mod arguments;
 mod blocking;
 mod call;
 mod call_reply;

@@ -3,7 +3,7 @@
 //! Each can be an argument of `loadmodule` without its prefix. A line of the
 //! server's own configuration, or `MODULE LOADEX … CONFIG`, comes after and wins.
 
-use std::ffi::{CStr, CString, c_char, c_int, c_longlong, c_void};
+use std::ffi::{CStr, c_char, c_int, c_longlong, c_void};
 use std::ptr;
 
 use redis_module::RedisString;
@@ -11,25 +11,15 @@ use redis_module::raw::{self, RedisModuleCtx, RedisModuleString};
 
 use super::api::api;
 use super::arg::Arg;
+use super::arguments::{self, GROWTH_LIMIT, RESCUE_LIMIT, RESCUE_USERS};
 use super::filter;
 use super::limits::{self, GROWTH, Limit, MOST};
 use super::log;
 use super::users;
 
-const GROWTH_LIMIT: &CStr = c"growth-limit";
-const RESCUE_LIMIT: &CStr = c"rescue-limit";
-const RESCUE_USERS: &CStr = c"rescue-users";
-
-/// Values until they are set.
-struct Defaults {
-    growth_limit: i64,
-    rescue_limit: i64,
-    rescue_users: CString,
-}
-
 /// Reads the arguments of `loadmodule`, and registers the configuration.
 pub(super) fn register(ctx: *mut RedisModuleCtx, args: &[RedisString]) -> Result<(), String> {
-    let defaults = read_arguments(args)?;
+    let defaults = arguments::read(args)?;
     let registered = register_limit(ctx, GROWTH_LIMIT, defaults.growth_limit, &GROWTH)
         && register_limit(ctx, RESCUE_LIMIT, defaults.rescue_limit, &limits::RESCUE)
         && register_users(ctx, &defaults.rescue_users);
@@ -153,64 +143,4 @@ fn say_who_is_named() {
 
 fn is_ok(status: c_int) -> bool {
     status == raw::REDISMODULE_OK as c_int
-}
-
-fn read_arguments(args: &[RedisString]) -> Result<Defaults, String> {
-    let mut defaults = Defaults {
-        growth_limit: 0,
-        rescue_limit: 10,
-        rescue_users: CString::default(),
-    };
-    let mut rest = args;
-    while let [name, values @ ..] = rest {
-        let found = values.iter().position(|value| is_name(value.as_slice()));
-        let (values, next) = values.split_at(found.unwrap_or(values.len()));
-        match (name.as_slice(), values) {
-            (name, [value]) if name == GROWTH_LIMIT.to_bytes() => {
-                defaults.growth_limit = percentage(GROWTH_LIMIT, value.as_slice())?;
-            }
-            (name, [value]) if name == RESCUE_LIMIT.to_bytes() => {
-                defaults.rescue_limit = percentage(RESCUE_LIMIT, value.as_slice())?;
-            }
-            // As many words as there are: `CONFIG REWRITE` writes the arguments of a
-            // module without quotes, and the server would not start again.
-            (name, names) if name == RESCUE_USERS.to_bytes() => {
-                let names: Vec<_> = names.iter().map(RedisString::as_slice).collect();
-                defaults.rescue_users = CString::new(names.join(&b' '))
-                    .map_err(|_| "rescue-users: a user's name holds no NUL".to_owned())?;
-            }
-            _ => return Err(unknown(args)),
-        }
-        rest = next;
-    }
-    Ok(defaults)
-}
-
-/// Whether this argument is the name of a setting.
-fn is_name(argument: &[u8]) -> bool {
-    let names = [GROWTH_LIMIT, RESCUE_LIMIT, RESCUE_USERS];
-    names.iter().any(|name| name.to_bytes() == argument)
-}
-
-fn percentage(name: &CStr, value: &[u8]) -> Result<i64, String> {
-    let value = String::from_utf8_lossy(value);
-    let limit = value
-        .parse()
-        .ok()
-        .filter(|limit| (0..=MOST).contains(limit));
-    limit.ok_or_else(|| {
-        let name = name.to_string_lossy();
-        format!("{name} takes a percentage from 0 to {MOST}, found {value:?}")
-    })
-}
-
-fn unknown(args: &[RedisString]) -> String {
-    let texts = args
-        .iter()
-        .map(|arg| String::from_utf8_lossy(arg.as_slice()));
-    let found = texts.collect::<Vec<_>>().join(" ");
-    format!(
-        "its arguments are 'growth-limit <percent>', 'rescue-limit <percent>' and \
-         'rescue-users <name> ...', found {found:?}"
-    )
 }

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 use tempfile::TempDir;
-use wurk_testkit::binary::workspace;
+use wurk_testkit::binary::{example_module, workspace};
 
 /// A folder of programs to put into `PATH`.
 pub struct Programs(TempDir);
@@ -65,11 +65,5 @@ pub fn outcome(command: &mut Command) -> (bool, String) {
 
 /// Another module, which cargo builds beside the tests: `tests/modules/meddler.rs`.
 pub fn meddler() -> PathBuf {
-    let here = std::env::current_exe().expect("the path of this program");
-    let module = here
-        .ancestors()
-        .nth(2)
-        .map(|folder| folder.join("examples/libmeddler.so"));
-    let module = module.filter(|module| module.exists());
-    module.expect("no meddler: run 'cargo build --package wurk --example meddler'")
+    example_module("wurk", "meddler")
 }
