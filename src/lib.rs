@@ -3,7 +3,7 @@
 //!
 //! | module | what is in it |
 //! | --- | --- |
-//! | `claim`, `bclaim`, `requeue`, `lock`, `zadd`, `rescue` | a command each, its contract above it |
+//! | `claim`, `bclaim`, `requeue`, `lock`, `zadd`, `promote`, `beat`, `rescue` | a command each, its contract above it |
 //! | `heartbeat` | how a claim keeps its process alive |
 //! | `expiry`, `timeout` | which times to live and which timeouts the server can hold |
 //! | `server` | the one module that calls the server's API, and the only `unsafe` |
@@ -22,10 +22,12 @@
 )]
 
 mod bclaim;
+mod beat;
 mod claim;
 mod expiry;
 mod heartbeat;
 mod lock;
+mod promote;
 mod requeue;
 mod rescue;
 mod server;
@@ -39,6 +41,8 @@ const COMMANDS: &[server::Registration] = &[
     server::register::<requeue::Requeue>(),
     server::register::<lock::Lock>(),
     server::register::<zadd::Zadd>(),
+    server::register::<promote::Promote>(),
+    server::register::<beat::Beat>(),
     server::register::<rescue::Rescue>(),
 ];
 

@@ -5,12 +5,12 @@ use std::time::Duration;
 use redis::aio::ConnectionLike;
 use redis::{Cmd, FromRedisValue, RedisResult};
 
-use crate::calls::{Claim, Lock, Requeue, Zadd, acknowledge};
+use crate::calls::{Beat, Claim, Lock, Promote, Requeue, Zadd, acknowledge};
 use crate::client::Wurk;
 use crate::error_class::is_oom;
 use crate::heartbeat::Heartbeat;
 use crate::machine::{Attempt, Machine, Step, WaitingClaim};
-use crate::queue::{Claimed, Queue};
+use crate::queue::{Claimed, Promotion, Queue};
 
 /// Over any asynchronous connection of the `redis` crate under tokio:
 /// `MultiplexedConnection`, `ConnectionManager`, of a cluster. Each is the call
@@ -128,6 +128,30 @@ impl Wurk {
         member: &[u8],
     ) -> RedisResult<bool> {
         drive(con, Attempt::new(self, Zadd { key, score, member })).await
+    }
+
+    /// [`promote`](Self::promote).
+    ///
+    /// # Errors
+    /// As for [`promote`](Self::promote).
+    pub async fn promote_async(
+        &self,
+        con: &mut (impl ConnectionLike + ?Sized),
+        promotion: &Promotion<'_>,
+    ) -> RedisResult<bool> {
+        drive(con, Attempt::new(self, Promote(*promotion))).await
+    }
+
+    /// [`beat`](Self::beat).
+    ///
+    /// # Errors
+    /// As for [`beat`](Self::beat).
+    pub async fn beat_async(
+        &self,
+        con: &mut (impl ConnectionLike + ?Sized),
+        heartbeat: &Heartbeat<'_>,
+    ) -> RedisResult<()> {
+        drive(con, Attempt::new(self, Beat(*heartbeat))).await
     }
 
     /// [`query_or`](Self::query_or).

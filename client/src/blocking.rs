@@ -5,12 +5,12 @@ use std::time::Duration;
 
 use redis::{Cmd, ConnectionLike, FromRedisValue, RedisResult};
 
-use crate::calls::{Claim, Lock, Requeue, Zadd, acknowledge};
+use crate::calls::{Beat, Claim, Lock, Promote, Requeue, Zadd, acknowledge};
 use crate::client::Wurk;
 use crate::error_class::is_oom;
 use crate::heartbeat::Heartbeat;
 use crate::machine::{Attempt, Machine, Step, WaitingClaim};
-use crate::queue::{Claimed, Queue};
+use crate::queue::{Claimed, Promotion, Queue};
 
 /// Over any blocking connection of the `redis` crate: plain, TLS, unix socket,
 /// pooled, of a Sentinel or a cluster.
@@ -215,6 +215,63 @@ impl Wurk {
         member: &[u8],
     ) -> RedisResult<bool> {
         drive(con, Attempt::new(self, Zadd { key, score, member }))
+    }
+
+    /// Promotes a job whose time has come: moves it from a sorted set to its queue,
+    /// to the end that is claimed last. Returns `false` if it was no longer in the
+    /// set: of several pollers one wins.
+    ///
+    /// `ZRANGEBYSCORE scheduled -inf <now>`, which no server refuses for memory, lists
+    /// what is due.
+    ///
+    /// ```
+    /// # use redis_test::{MockCmd, MockRedisConnection};
+    /// # let call = redis::cmd("WURK.PROMOTE").arg(&["retry", "queue:mail", "job"]).take();
+    /// # let mut con = MockRedisConnection::new([MockCmd::new(call, Ok(redis::Value::Int(1)))]);
+    /// use wurk_client::{Promotion, Wurk};
+    ///
+    /// let promotion = Promotion::new(b"retry", b"queue:mail", b"job");
+    /// assert!(Wurk::new().promote(&mut con, &promotion)?);
+    /// # Ok::<(), redis::RedisError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As for [`claim`](Self::claim). The job is in the set, or in the list.
+    ///
+    /// Equivalent to `WURK.PROMOTE`, or `LPUSH` and `ZREM`.
+    pub fn promote(
+        &self,
+        con: &mut (impl ConnectionLike + ?Sized),
+        promotion: &Promotion<'_>,
+    ) -> RedisResult<bool> {
+        drive(con, Attempt::new(self, Promote(*promotion)))
+    }
+
+    /// Writes the heartbeat of a process without a claim, for one that has no thread
+    /// free to claim.
+    ///
+    /// ```
+    /// # use redis_test::{MockCmd, MockRedisConnection};
+    /// # let call = redis::cmd("WURK.BEAT").arg(&["processes", "host:1:f00", "{}", "1700000000.5", "60"]).take();
+    /// # let mut con = MockRedisConnection::new([MockCmd::new(call, Ok(redis::Value::Okay))]);
+    /// use wurk_client::{Heartbeat, Wurk};
+    ///
+    /// let heartbeat = Heartbeat::new(b"processes", b"host:1:f00");
+    /// # let heartbeat = heartbeat.with_beat(b"1700000000.5");
+    /// Wurk::new().beat(&mut con, &heartbeat)?;
+    /// # Ok::<(), redis::RedisError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As for [`claim`](Self::claim); nothing has been written.
+    ///
+    /// Equivalent to `WURK.BEAT`, or `HSET`, `SADD` and `EXPIRE`.
+    pub fn beat(
+        &self,
+        con: &mut (impl ConnectionLike + ?Sized),
+        heartbeat: &Heartbeat<'_>,
+    ) -> RedisResult<()> {
+        drive(con, Attempt::new(self, Beat(*heartbeat)))
     }
 
     /// Runs a plain command, and `instead` if the server refuses it for memory.

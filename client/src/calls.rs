@@ -5,7 +5,7 @@ use std::time::Duration;
 use redis::{Cmd, RedisResult, Value};
 
 use crate::heartbeat::{Clock, Heartbeat};
-use crate::queue::{Claimed, Queue};
+use crate::queue::{Claimed, Promotion, Queue};
 use crate::strategy::{CommandKind, Strategy};
 
 /// A call that can be sent by any strategy.
@@ -47,6 +47,57 @@ pub(crate) trait Call {
 /// Bytes for a number of any 64 bits.
 const NUMBER: usize = 20;
 
+/// `WURK.BEAT`.
+pub(crate) struct Beat<'a>(pub(crate) Heartbeat<'a>);
+
+impl Beat<'_> {
+    fn keys(&self, command: &mut Cmd) {
+        command.arg(self.0.processes).arg(self.0.identity);
+    }
+
+    fn others(&self, command: &mut Cmd) {
+        let Heartbeat {
+            info, beat, ttl, ..
+        } = self.0;
+        let seconds = ttl
+            .as_secs()
+            .saturating_add(u64::from(ttl.subsec_nanos() > 0));
+        command.arg(info);
+        match beat {
+            Some(beat) => command.arg(beat),
+            None => command.arg(Clock::now().bytes()),
+        };
+        command.arg(seconds);
+    }
+}
+
+impl Call for Beat<'_> {
+    const KIND: CommandKind = CommandKind::Beat;
+    type Reply = ();
+
+    fn size(&self) -> (usize, usize, usize) {
+        let Heartbeat {
+            processes,
+            identity,
+            info,
+            beat,
+            ..
+        } = self.0;
+        let beat = beat.map_or(Clock::LENGTH, <[u8]>::len);
+        let bytes = processes.len() + identity.len() + info.len() + beat + NUMBER;
+        (2, 3, bytes)
+    }
+
+    fn arguments(&self, command: &mut Cmd) {
+        self.keys(command);
+        self.others(command);
+    }
+
+    fn reply(&self, _: Value) -> RedisResult<()> {
+        Ok(())
+    }
+}
+
 /// `WURK.CLAIM`.
 #[derive(Clone, Copy)]
 pub(crate) struct Claim<'a, 'q> {
@@ -59,44 +110,21 @@ impl<'q> Call for Claim<'_, 'q> {
     type Reply = Option<Claimed<'q>>;
 
     fn size(&self) -> (usize, usize, usize) {
-        let Heartbeat {
-            processes,
-            identity,
-            info,
-            beat,
-            ..
-        } = self.heartbeat;
-        let beat = beat.map_or(Clock::LENGTH, <[u8]>::len);
-        let lists: usize = self
-            .queues
-            .iter()
+        let (keys, others, bytes) = Beat(self.heartbeat).size();
+        let lists = self.queues.iter();
+        let lists: usize = lists
             .map(|queue| queue.public.len() + queue.private.len())
             .sum();
-        let bytes = processes.len() + identity.len() + lists + info.len() + beat + NUMBER;
-        (2 + 2 * self.queues.len(), 3, bytes)
+        (keys + 2 * self.queues.len(), others, bytes + lists)
     }
 
     fn arguments(&self, command: &mut Cmd) {
-        let Heartbeat {
-            processes,
-            identity,
-            info,
-            beat,
-            ttl,
-        } = self.heartbeat;
-        command.arg(processes).arg(identity);
+        let beat = Beat(self.heartbeat);
+        beat.keys(command);
         for queue in self.queues {
             command.arg(&queue.public).arg(&queue.private);
         }
-        let seconds = ttl
-            .as_secs()
-            .saturating_add(u64::from(ttl.subsec_nanos() > 0));
-        command.arg(info);
-        match beat {
-            Some(beat) => command.arg(beat),
-            None => command.arg(Clock::now().bytes()),
-        };
-        command.arg(seconds);
+        beat.others(command);
     }
 
     fn reply(&self, value: Value) -> RedisResult<Self::Reply> {
@@ -203,6 +231,39 @@ impl Call for Zadd<'_> {
 
     fn arguments(&self, command: &mut Cmd) {
         command.arg(self.key).arg(self.score).arg(self.member);
+    }
+
+    fn reply(&self, value: Value) -> RedisResult<bool> {
+        Ok(redis::from_redis_value(value)?)
+    }
+}
+
+/// `WURK.PROMOTE`.
+pub(crate) struct Promote<'a>(pub(crate) Promotion<'a>);
+
+impl Call for Promote<'_> {
+    const KIND: CommandKind = CommandKind::Promote;
+    type Reply = bool;
+
+    fn size(&self) -> (usize, usize, usize) {
+        let Promotion {
+            scheduled,
+            public,
+            job,
+            payload,
+        } = self.0;
+        let bytes = scheduled.len() + public.len() + job.len() + payload.map_or(0, <[u8]>::len);
+        (2, 1 + usize::from(payload.is_some()), bytes)
+    }
+
+    fn arguments(&self, command: &mut Cmd) {
+        let Promotion {
+            scheduled,
+            public,
+            job,
+            payload,
+        } = self.0;
+        command.arg(scheduled).arg(public).arg(job).arg(payload);
     }
 
     fn reply(&self, value: Value) -> RedisResult<bool> {

@@ -70,7 +70,7 @@ pub use client::Wurk;
 pub use error_class::is_oom;
 pub use heartbeat::Heartbeat;
 pub use process::{Info, Process};
-pub use queue::{Claimed, Queue};
+pub use queue::{Claimed, Promotion, Queue};
 pub use redis;
 
 /// Runs the snippet of the package's README as a doctest.

@@ -47,3 +47,47 @@ impl<'q> Claimed<'q> {
         }
     }
 }
+
+/// A job whose time has come, on its way from a sorted set to its queue.
+///
+/// In a cluster both keys must share a hash tag.
+///
+/// ```
+/// use wurk_client::Promotion;
+///
+/// let promotion = Promotion::new(b"retry", b"queue:mail", b"job");
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Promotion<'a> {
+    /// The sorted set that the job waits in.
+    pub scheduled: &'a [u8],
+    /// The list that it is pushed to.
+    pub public: &'a [u8],
+    /// The job, a member of the set.
+    pub job: &'a [u8],
+    /// What is pushed in its place, if that is not the same.
+    pub payload: Option<&'a [u8]>,
+}
+
+impl<'a> Promotion<'a> {
+    /// A promotion that pushes the job as it is.
+    #[must_use]
+    pub const fn new(scheduled: &'a [u8], public: &'a [u8], job: &'a [u8]) -> Self {
+        Self {
+            scheduled,
+            public,
+            job,
+            payload: None,
+        }
+    }
+
+    /// Sets what is pushed in place of the job.
+    #[must_use]
+    pub const fn with_payload(self, payload: &'a [u8]) -> Self {
+        Self {
+            payload: Some(payload),
+            ..self
+        }
+    }
+}

@@ -50,6 +50,18 @@ script! {
     ZADD = "WURK.ZADD", "../lua/zadd.lua"
 }
 
+script! {
+    /// `WURK.PROMOTE scheduled public job [payload]`
+    PROMOTE = "WURK.PROMOTE", "../lua/promote.lua"
+}
+script! {
+    /// `WURK.BEAT processes identity info beat ttl`
+    BEAT = "WURK.BEAT", "../lua/beat.lua"
+}
+
+/// All of them.
+pub static ALL: [&Script; 6] = [&CLAIM, &REQUEUE, &LOCK, &ZADD, &PROMOTE, &BEAT];
+
 fn legacy_text(text: &str) -> String {
     let body = text.strip_prefix(ALLOW_OOM).unwrap_or(text);
     format!("{WRITE_FIRST}{body}")
@@ -69,11 +81,27 @@ mod tests {
 
     #[test]
     fn every_script_has_both_texts() {
-        for script in [&CLAIM, &REQUEUE, &LOCK, &ZADD] {
+        for script in ALL {
             let body = script.text.strip_prefix(ALLOW_OOM);
             let body = body.expect("the line comes first");
             assert!(!body.contains("#!"), "{}", script.command);
             assert_eq!(script.legacy_text(), format!("{WRITE_FIRST}{body}"));
         }
+    }
+
+    /// Each is a file that any language can send, so the heartbeat stands in two.
+    #[test]
+    fn a_claim_and_a_beat_write_the_same_heartbeat() {
+        let [claim, beat] = [&CLAIM, &BEAT].map(|script| {
+            let begin = script.text.find("-- Everything is checked");
+            let last = "redis.call('EXPIRE', identity, ttl)\n";
+            let end = script.text.find(last).map(|at| at + last.len());
+            let heartbeat = begin
+                .zip(end)
+                .and_then(|(begin, end)| script.text.get(begin..end));
+            let heartbeat = heartbeat.expect("the heartbeat");
+            heartbeat.replace(&script.command.to_lowercase(), "")
+        });
+        assert_eq!(claim, beat);
     }
 }

@@ -22,10 +22,12 @@ pub(crate) enum CommandKind {
     Requeue,
     Lock,
     Zadd,
+    Promote,
+    Beat,
 }
 
 impl CommandKind {
-    pub(crate) const COUNT: usize = 5;
+    pub(crate) const COUNT: usize = 7;
 
     /// The module's command.
     pub(crate) fn name(self) -> &'static str {
@@ -42,6 +44,8 @@ impl CommandKind {
             Self::Requeue => &scripts::REQUEUE,
             Self::Lock => &scripts::LOCK,
             Self::Zadd => &scripts::ZADD,
+            Self::Promote => &scripts::PROMOTE,
+            Self::Beat => &scripts::BEAT,
         }
     }
 }

@@ -82,8 +82,8 @@ pub(crate) struct Argument {
     name: &'static CStr,
     kind: raw::RedisModuleCommandArgType,
     key_spec: c_int,
-    /// Whether it may be left out or be given many times.
-    any_number: bool,
+    /// How often it may be given, as flags of the server; 0 is once.
+    flags: u32,
     /// The keys that this argument repeats together, each with its key spec.
     repeats: &'static [(&'static CStr, c_int)],
 }
@@ -94,7 +94,7 @@ impl Argument {
             name,
             kind,
             key_spec: -1,
-            any_number: false,
+            flags: 0,
             repeats: &[],
         }
     }
@@ -106,10 +106,18 @@ impl Argument {
         )
     }
 
+    /// A string, or none.
+    pub(crate) const fn optional_string(name: &'static CStr) -> Self {
+        Self {
+            flags: raw::REDISMODULE_CMD_ARG_OPTIONAL,
+            ..Self::string(name)
+        }
+    }
+
     /// Strings, or none.
     pub(crate) const fn optional_strings(name: &'static CStr) -> Self {
         Self {
-            any_number: true,
+            flags: raw::REDISMODULE_CMD_ARG_MULTIPLE | raw::REDISMODULE_CMD_ARG_OPTIONAL,
             ..Self::string(name)
         }
     }
@@ -145,6 +153,7 @@ impl Argument {
         repeats: &'static [(&'static CStr, c_int)],
     ) -> Self {
         Self {
+            flags: raw::REDISMODULE_CMD_ARG_MULTIPLE,
             repeats,
             ..Self::plain(
                 name,
@@ -163,10 +172,7 @@ impl Argument {
         arg.name = self.name.as_ptr();
         arg.type_ = self.kind;
         arg.key_spec_index = self.key_spec;
-        if self.any_number {
-            let flags = raw::REDISMODULE_CMD_ARG_MULTIPLE | raw::REDISMODULE_CMD_ARG_OPTIONAL;
-            arg.flags = flags as c_int;
-        }
+        arg.flags = self.flags as c_int;
         if !self.repeats.is_empty() {
             let keys = self
                 .repeats
@@ -175,7 +181,6 @@ impl Argument {
             let mut keys: Vec<_> = keys.map(|key| key.raw(parts)).collect();
             // SAFETY: as above; a zeroed argument ends the list.
             keys.push(unsafe { std::mem::zeroed() });
-            arg.flags = raw::REDISMODULE_CMD_ARG_MULTIPLE as c_int;
             arg.subargs = keys.as_mut_ptr();
             parts.push(keys);
         }

@@ -112,17 +112,20 @@ fn try_load(
 
 /// The commands of the server that are called or replicated: what is replicated
 /// under a name that the server does not know is lost.
-const COMMANDS: [&CStr; 10] = [
+const COMMANDS: [&CStr; 13] = [
     c"HSET",
     c"LMOVE",
     c"LPOS",
+    c"LPUSH",
     c"LREM",
     c"PEXPIREAT",
     c"RPUSH",
     c"SADD",
     c"SET",
     c"ZADD",
+    c"ZREM",
     c"ZREMRANGEBYRANK",
+    c"ZSCORE",
 ];
 
 fn check_commands(ctx: *mut raw::RedisModuleCtx) -> Result<(), String> {

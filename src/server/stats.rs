@@ -61,6 +61,12 @@ counters! {
     LOCKS_HELD = c"locks_held"
     /// Members added to sorted sets, and scores updated.
     ZADDS = c"zadds"
+    /// Jobs that were promoted.
+    PROMOTIONS = c"promotions"
+    /// Jobs that had left the sorted set.
+    PROMOTIONS_MISSED = c"promotions_missed"
+    /// Heartbeats that were written without a claim.
+    BEATS = c"beats"
     /// Calls that were served while the server was full.
     CALLS_AT_MAXMEMORY = c"calls_at_maxmemory"
     /// Calls that the growth limit refused.

@@ -1,7 +1,7 @@
 //! A cluster: each call goes to the right node at the first attempt.
 
 use redis::cluster::ClusterClient;
-use wurk_client::{Claimed, Queue, Wurk};
+use wurk_client::{Claimed, Promotion, Queue, Wurk};
 use wurk_testkit::{Binary, Resp, Server};
 
 use crate::support::backend::{BACKENDS, Backend};
@@ -64,6 +64,14 @@ pub fn sends_to_the_right_node(binary: &Binary) {
                     .expect("a lock")
             );
             assert!(wurk.zadd(&mut con, &at("z"), 1.0, &job).expect("a member"));
+            let (due, queue) = (at("due"), at("q2"));
+            assert!(wurk.zadd(&mut con, &due, 1.0, &job).expect("a member"));
+            let promotion = Promotion::new(&due, &queue, &job);
+            for expected in [true, false] {
+                let promoted = wurk.promote(&mut con, &promotion);
+                assert_eq!(promoted.expect("a promotion"), expected);
+            }
+            wurk.beat(&mut con, &heartbeat).expect("a heartbeat");
             assert!(
                 !wurk
                     .acknowledge(
@@ -134,6 +142,14 @@ fn asynchronously(nodes: &[Server], wurk: &Wurk) {
             assert!(!locked.expect("a lock"), "it is held");
             let added = wurk.zadd_async(&mut con, &at("z"), 2.0, &job).await;
             assert!(!added.expect("a member"), "it is there");
+            let (set, queue) = (at("z"), at("q3"));
+            let promotion = Promotion::new(&set, &queue, &job);
+            for expected in [true, false] {
+                let promoted = wurk.promote_async(&mut con, &promotion).await;
+                assert_eq!(promoted.expect("a promotion"), expected);
+            }
+            let written = wurk.beat_async(&mut con, &heartbeat).await;
+            written.expect("a heartbeat");
             assert!(
                 wurk.acknowledge_async(
                     &mut con,

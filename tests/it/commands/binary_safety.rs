@@ -63,6 +63,29 @@ pub fn accepts_any_byte_anywhere(binary: &Binary) {
                     con.call(&[b"ZRANGE", zset.as_slice(), b"0", b"-1"]),
                     Reply::Array(vec![Reply::Bulk(bytes.to_vec())])
                 );
+                let reply = backend.call(
+                    &mut con,
+                    script("promote"),
+                    &[zset.as_slice(), &public],
+                    &[bytes, &key("payload")],
+                );
+                assert_eq!(reply, Reply::Integer(1), "{backend:?}");
+                assert_eq!(
+                    con.call(&[b"LPOP", public.as_slice()]),
+                    Reply::Bulk(key("payload"))
+                );
+                let other = key("other");
+                let reply = backend.call(
+                    &mut con,
+                    script("beat"),
+                    &[set.as_slice(), &other],
+                    &[bytes, bytes, b"60"],
+                );
+                assert_eq!(reply, Reply::Status("OK".into()), "{backend:?}");
+                for field in ["info", "beat"] {
+                    let reply = con.call(&[b"HGET", other.as_slice(), field.as_bytes()]);
+                    assert_eq!(reply, Reply::Bulk(bytes.to_vec()), "{backend:?}: {field}");
+                }
                 if backend == Backend::Module {
                     wait_for(&server, &mut con, &keys, bytes);
                 }

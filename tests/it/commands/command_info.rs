@@ -53,6 +53,20 @@ const COMMANDS: &[Row] = &[
         &["@fast", "@sortedset", "@write"],
     ),
     (
+        "wurk.promote",
+        -4,
+        &["module", "write"],
+        [1, 2, 1],
+        &["@list", "@slow", "@sortedset", "@write"],
+    ),
+    (
+        "wurk.beat",
+        6,
+        &["fast", "module", "write"],
+        [1, 2, 1],
+        &["@fast", "@hash", "@write"],
+    ),
+    (
         "wurk.rescue",
         -2,
         &[
@@ -95,6 +109,14 @@ const KEYS: &[(&str, &[Key])] = &[
     ),
     ("wurk.lock l 60", &[("l", &["RW", "insert"])]),
     ("wurk.zadd z 1 m", &[("z", &["RW", "update"])]),
+    (
+        "wurk.promote z q j",
+        &[("z", &["RW", "access", "delete"]), ("q", &["RW", "insert"])],
+    ),
+    (
+        "wurk.beat ps id i 1.5 60",
+        &[("ps", &["RW", "insert"]), ("id", &["RW", "update"])],
+    ),
 ];
 
 pub fn is_as_the_contract_says(binary: &Binary) {
@@ -173,25 +195,27 @@ fn expected_arguments(name: &str) -> &'static str {
         "wurk.requeue" => "private:key public:key job:string",
         "wurk.lock" => "key:key ttl:integer",
         "wurk.zadd" => "key:key score:double member:string",
-        "wurk.rescue" => "command:string arg:string*",
+        "wurk.promote" => "scheduled:key public:key job:string payload:string?",
+        "wurk.beat" => "processes:key identity:key info:string beat:string ttl:integer",
+        "wurk.rescue" => "command:string arg:string?*",
         _ => panic!("{name}"),
     }
 }
 
-/// The arguments in one line: `name:type`, with a star if they repeat.
+/// The arguments in one line: `name:type`, with a star if they repeat, and a question
+/// mark if they may be left out.
 fn arguments(reply: &Reply) -> String {
     let arguments = reply.items().iter().map(|argument| {
         let argument = map(argument);
-        let star = if argument.contains_key("flags") {
-            "*"
-        } else {
-            ""
-        };
+        let flags = argument.get("flags").map(sorted).unwrap_or_default();
+        let has = |flag: &str| flags.iter().any(|known| known == flag);
+        let optional = if has("optional") { "?" } else { "" };
+        let star = if has("multiple") { "*" } else { "" };
         let inner = argument
             .get("arguments")
             .map_or(String::new(), |inner| format!("[{}]", arguments(inner)));
         format!(
-            "{}:{}{star}{inner}",
+            "{}:{}{optional}{star}{inner}",
             text(&argument["name"]),
             text(&argument["type"])
         )
@@ -216,6 +240,9 @@ pub fn getkeys_finds_every_key(binary: &Binary) {
         ("WURK.REQUEUE p q j", "p q"),
         ("WURK.LOCK l 60", "l"),
         ("WURK.ZADD z 1 m", "z"),
+        ("WURK.PROMOTE z q j", "z q"),
+        ("WURK.PROMOTE z q j payload", "z q"),
+        ("WURK.BEAT ps id i 1 60", "ps id"),
     ] {
         let found = con.must(&format!("COMMAND GETKEYS {call}"));
         let found: Vec<_> = found

@@ -25,6 +25,12 @@ const CLAIM_ARITY: &str = "ERR wrong number of arguments for 'wurk.claim' comman
 
 const CLAIM_EXPIRE: &str = "ERR invalid expire time in 'wurk.claim' command";
 
+const PROMOTE_ARITY: &str = "ERR wrong number of arguments for 'wurk.promote' command";
+
+const BEAT_ARITY: &str = "ERR wrong number of arguments for 'wurk.beat' command";
+
+const BEAT_EXPIRE: &str = "ERR invalid expire time in 'wurk.beat' command";
+
 const LOCK_EXPIRE: &str = "ERR invalid expire time in 'wurk.lock' command";
 
 const fn case(
@@ -179,4 +185,44 @@ pub const CASES: &[Case] = &[
     case("a set that is none", &["RPUSH z a"], "zadd z | 1 a", WRONG_TYPE, &[]),
     case("no member", &[], "zadd z | 1", "ERR wrong number of arguments for 'wurk.zadd' command", &[]),
     case("two members", &[], "zadd z | 1 a 2 b", "ERR wrong number of arguments for 'wurk.zadd' command", &[]),
+    // WURK.PROMOTE
+    case("a job goes to the end that is claimed last",
+        &["RPUSH q a b", "ZADD z 1 j 2 k"],
+        "promote z q | j", "(integer) 1",
+        &[("LRANGE q 0 -1", r#"["j", "a", "b"]"#), ("ZRANGE z 0 -1", r#"["k"]"#)]),
+    case("the payload goes there in its place",
+        &["ZADD z 1 id-7"],
+        "promote z q | id-7 {}", "(integer) 1",
+        &[("LRANGE q 0 -1", r#"["{}"]"#), ("EXISTS z", "(integer) 0")]),
+    case("a job that has left the set: another poller was faster",
+        &["RPUSH q a", "ZADD z 1 k"],
+        "promote z q | j", "(integer) 0",
+        &[("LRANGE q 0 -1", r#"["a"]"#), ("ZRANGE z 0 -1", r#"["k"]"#)]),
+    case("no set", &["RPUSH q a"], "promote z q | j", "(integer) 0", &[("LLEN q", "(integer) 1")]),
+    case("a member that is no job", &["ZADD z 1 j"], "promote z q | 1", "(integer) 0", &[("EXISTS q", "(integer) 0")]),
+    case("a set of another type", &["SADD z j"], "promote z q | j", WRONG_TYPE, &[]),
+    case("a queue of another type", &["SET q x", "ZADD z 1 j"], "promote z q | j", WRONG_TYPE, &[]),
+    case("a queue of another type, though the job has left", &["SET q x"], "promote z q | j", WRONG_TYPE, &[]),
+    case("one key cannot be the set and the queue", &["ZADD z 1 j"], "promote z z | j", WRONG_TYPE, &[]),
+    case("no job", &["ZADD z 1 j"], "promote z q | ", PROMOTE_ARITY, &[]),
+    case("two payloads", &["ZADD z 1 j"], "promote z q | j a b", PROMOTE_ARITY, &[]),
+    // WURK.BEAT
+    case("the heartbeat of a process that is not known",
+        &[],
+        "beat ps id | i 1.5 60", "OK",
+        &[("HGET id info", r#""i""#), ("HGET id beat", r#""1.5""#), ("HLEN id", "(integer) 2"),
+          ("TTL id", "(integer) 60"), ("SMEMBERS ps", r#"["id"]"#)]),
+    case("the heartbeat of a known one",
+        &["HSET id info old busy 3 beat 0.5", "EXPIRE id 5"],
+        "beat ps id | i 1.5 60", "OK",
+        &[("HGET id info", r#""old""#), ("HGET id beat", r#""1.5""#), ("HGET id busy", r#""3""#),
+          ("TTL id", "(integer) 60"), ("EXISTS ps", "(integer) 0")]),
+    case("a ttl of zero, of a heartbeat", &["HSET id a b"], "beat ps id | i 1.5 0", BEAT_EXPIRE, &[]),
+    case("a ttl past what an expiry holds, of a heartbeat", &[], "beat ps id | i 1.5 9223372036854775", BEAT_EXPIRE, &[]),
+    case("a ttl that is a word, of a heartbeat", &["SET id x"], "beat ps id | i 1.5 soon", NO_INTEGER, &[]),
+    case("processes is no set, of a heartbeat", &["SET ps x"], "beat ps id | i 1.5 60", WRONG_TYPE, &[]),
+    case("identity is no hash, of a heartbeat", &["SET id x"], "beat ps id | i 1.5 60", WRONG_TYPE, &[]),
+    case("one key cannot be both, of a heartbeat", &[], "beat id id | i 1.5 60", WRONG_TYPE, &[]),
+    case("no ttl, of a heartbeat", &[], "beat ps id | i 1.5", BEAT_ARITY, &[]),
+    case("a list too many, of a heartbeat", &[], "beat ps id q | i 1.5 60", BEAT_ARITY, &[]),
 ];

@@ -99,7 +99,9 @@ pub fn no_input_stops_the_server(binary: &Binary) {
             b"WURK.BCLAIM",
             b"WURK.RESCUE",
             b"COMMAND",
-        ][random.usize(..7)];
+            b"WURK.PROMOTE",
+            b"wurk.beat",
+        ][random.usize(..9)];
         // Mostly the right number, sometimes none, sometimes hundreds.
         let count = match random.usize(..20) {
             0 => random.usize(..300),
@@ -108,6 +110,7 @@ pub fn no_input_stops_the_server(binary: &Binary) {
                 b"WURK.CLAIM" => 5 + 2 * random.usize(1..5),
                 b"WURK.BCLAIM" => 5 + 2 * random.usize(1..5),
                 b"wurk.lock" => 2,
+                b"wurk.beat" => 5,
                 _ => 3,
             },
         };

@@ -6,8 +6,8 @@ const QUEUES: [&str; 4] = ["q0", "q1", "q2", "q3"];
 
 const PRIVATE: [&str; 4] = ["p0", "p1", "p2", "p3"];
 
-pub const KEYS: [&str; 14] = [
-    "q0", "q1", "q2", "q3", "p0", "p1", "p2", "p3", "ps", "id0", "id1", "l", "z", "gone",
+pub const KEYS: [&str; 15] = [
+    "q0", "q1", "q2", "q3", "p0", "p1", "p2", "p3", "ps", "id0", "id1", "l", "z", "z2", "gone",
 ];
 
 const JOBS: [&str; 6] = [
@@ -107,7 +107,10 @@ fn plain(random: &mut Rng) -> Step {
         12 => vec![word("SET"), key, job],
         13 => vec![word("SADD"), key, job],
         14 => vec![word("HSET"), key, word("beat"), job],
-        15 => vec![word("ZADD"), key, word("1"), job],
+        15 => {
+            let set = if random.bool() { word("z2") } else { key };
+            vec![word("ZADD"), set, word("1"), job]
+        }
         16 => vec![word("XADD"), key, word("1-1"), word("a"), job],
         17..19 => vec![word("EXPIRE"), key, word("500")],
         19 => vec![word("PERSIST"), key],
@@ -116,7 +119,7 @@ fn plain(random: &mut Rng) -> Step {
 }
 
 fn call(random: &mut Rng) -> Step {
-    match random.usize(..10) {
+    match random.usize(..13) {
         0..6 => {
             let mut keys = vec![
                 pick(random, &["ps", "ps", "ps", "ps", "q0", "id0"]),
@@ -160,9 +163,32 @@ fn call(random: &mut Rng) -> Step {
             keys: vec![pick(random, &["l", "l", "q0"])],
             args: vec![pick(random, &LOCK_TTLS)],
         },
+        9..11 => {
+            let odd = random.usize(..20) == 0;
+            let set = pick(random, if odd { &KEYS } else { &["z", "z2"] });
+            let queue = pick(random, if odd { &KEYS } else { &QUEUES });
+            let payload = (random.usize(..4) == 0).then(|| pick(random, &JOBS));
+            Step::Call {
+                name: "promote",
+                keys: vec![set, queue],
+                args: [pick(random, &JOBS)].into_iter().chain(payload).collect(),
+            }
+        }
+        11 => Step::Call {
+            name: "beat",
+            keys: vec![
+                pick(random, &["ps", "ps", "ps", "q0", "id0"]),
+                pick(random, &["id0", "id1", "id1", "ps"]),
+            ],
+            args: vec![
+                pick(random, &JOBS),
+                pick(random, &["1.5", "2.5", ""]),
+                pick(random, &TTLS),
+            ],
+        },
         _ => Step::Call {
             name: "zadd",
-            keys: vec![pick(random, &["z", "z", "q0"])],
+            keys: vec![pick(random, &["z", "z", "z2", "q0"])],
             args: vec![pick(random, &SCORES), pick(random, &JOBS)],
         },
     }

@@ -33,6 +33,14 @@ const ROWS: &[Row] = &[
     (&["SET l x"], "l", "lock l | 60000", false),
     (&["ZADD z 1 m"], "z", "zadd z | 2 m", true),
     (&["ZADD z 1 m"], "z", "zadd z | late m", false),
+    (&["ZADD z 1 j"], "z", "promote z q | j", true),
+    (&["ZADD z 1 j"], "q", "promote z q | j", true),
+    (&["ZADD z 1 j"], "z", "promote z q | other", false),
+    (&["ZADD z 1 j", "RPUSH q a"], "q", "promote z q | other", false),
+    (&[], "ps", "beat ps id | i 1.5 60", true),
+    (&[], "id", "beat ps id | i 1.5 60", true),
+    (&["HSET id info i"], "ps", "beat ps id | i 1.5 60", false),
+    (&["HSET id info i"], "id", "beat ps id | i 1.5 0", false),
 ];
 
 pub fn fires_for_exactly_the_written_keys(binary: &Binary) {

@@ -3,7 +3,7 @@
 use std::fs;
 use std::time::Duration;
 
-use wurk_client::{Claimed, Queue, Wurk};
+use wurk_client::{Claimed, Promotion, Queue, Wurk};
 use wurk_testkit::{Binary, Options, Resp, Server};
 
 use super::replication::{CALLS, replica_of};
@@ -49,6 +49,9 @@ fn refused_by_script(server: &Server, code: &str) {
         wurk.try_lock(&mut con, b"l", Duration::from_secs(60))
             .map(|_| ()),
         wurk.zadd(&mut con, b"z", 1.0, b"m").map(|_| ()),
+        wurk.promote(&mut con, &Promotion::new(b"due", b"q", b"gone"))
+            .map(|_| ()),
+        wurk.beat(&mut con, &HEARTBEAT),
         wurk.claim(&mut con, &HEARTBEAT, &queues()).map(|_| ()),
     ];
     for error in errors {
@@ -71,6 +74,8 @@ fn refused_with(con: &mut Resp, code: &str) {
         "requeue x q | c",
         "lock l | 60",
         "zadd z | 1 m",
+        "promote due q | m",
+        "beat ps id | i 1.5 60",
     ] {
         let (keys, args) = case.split_once(" | ").expect("a bar");
         let [keys, args] = [keys, args].map(|words| words.split(' ').collect::<Vec<_>>());
@@ -93,6 +98,7 @@ pub fn by_module_and_script(binary: &Binary) {
     let mut con = primary.connect();
     con.must("RPUSH q a b");
     con.must("RPUSH x c");
+    con.must("ZADD due 1 m");
     con.must("CONFIG SET min-replicas-to-write 1");
     refused_with(&mut con, "NOREPLICAS ");
     con.must("CONFIG SET min-replicas-to-write 0");

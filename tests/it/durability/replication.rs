@@ -6,12 +6,14 @@ use crate::support::inspect::digest;
 use crate::support::wait::{in_step, wait_until};
 
 /// One call of each command, each of which writes something.
-pub const CALLS: [&str; 5] = [
+pub const CALLS: [&str; 7] = [
     "WURK.CLAIM ps id none none:p q q:p info 1.5 600",
     "WURK.BCLAIM ps id none none:p q q:p info 1.5 600 1",
     "WURK.REQUEUE x q c",
     "WURK.LOCK l 600000",
     "WURK.ZADD z 1 m",
+    "WURK.PROMOTE due q m",
+    "WURK.BEAT ps other info 1.5 600",
 ];
 
 pub fn replica_of(binary: &Binary, primary: &Server) -> Options {
@@ -30,6 +32,7 @@ pub fn chained_replicas_hold_the_same_data(binary: &Binary) {
     let use_all = |con: &mut Resp| {
         con.must("RPUSH q a b c d");
         con.must("RPUSH x c");
+        con.must("ZADD due 1 m");
         con.must("CONFIG SET maxmemory 1");
         CALLS.iter().for_each(|line| drop(con.must(line)));
         con.must("CONFIG SET maxmemory 0");

@@ -19,6 +19,13 @@ fn use_every_command(con: &mut Resp) {
     con.must("WURK.LOCK l 600000");
     con.must("WURK.ZADD z 1 m");
     con.must("WURK.ZADD z 2 m");
+    con.must("WURK.ZADD due 1 m");
+    for promoted in [1, 0] {
+        let reply = con.must("WURK.PROMOTE due q m payload");
+        assert_eq!(reply.integer(), Some(promoted));
+    }
+    con.must("WURK.BEAT ps third info 1.5 600");
+    con.must("WURK.BEAT ps third info 2.5 600");
     con.must("CONFIG SET maxmemory 0");
 }
 

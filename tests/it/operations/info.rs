@@ -34,6 +34,9 @@ pub fn counts_calls(binary: &Binary) {
         "locks",
         "locks_held",
         "zadds",
+        "promotions",
+        "promotions_missed",
+        "beats",
         "calls_at_maxmemory",
         "growth_refused",
         "waiting_clients",
@@ -60,6 +63,10 @@ pub fn counts_calls(binary: &Binary) {
     con.must("WURK.LOCK l 60000");
     con.must("WURK.ZADD z 1 a");
     con.must("WURK.ZADD z 2 a");
+    con.must("WURK.PROMOTE z q a");
+    con.must("WURK.PROMOTE z q a");
+    con.must("WURK.BEAT ps id i 1 60");
+    con.say("WURK.PROMOTE q z a");
     con.say("WURK.ZADD z late a");
     con.say("WURK.CLAIM ps id q p i 1 0");
     let done = [
@@ -70,6 +77,9 @@ pub fn counts_calls(binary: &Binary) {
         ("wurk_locks", 1),
         ("wurk_locks_held", 2),
         ("wurk_zadds", 2),
+        ("wurk_promotions", 1),
+        ("wurk_promotions_missed", 1),
+        ("wurk_beats", 1),
         ("wurk_calls_at_maxmemory", 0),
         ("wurk_bytes_past_maxmemory_peak", 0),
     ];

@@ -1,6 +1,6 @@
 //! The two backends, the module and the scripts, driven by the same tests.
 
-use wurk_client::scripts::{CLAIM, LOCK, REQUEUE, Script, ZADD};
+use wurk_client::scripts::{self, Script};
 use wurk_testkit::{Binary, Options, Reply, Resp};
 
 /// What carries out a call.
@@ -49,15 +49,13 @@ impl Backend {
     }
 }
 
-/// The script with this name in the tables: `claim`, `requeue`, `lock`, `zadd`.
+/// The script with this name in the tables: `claim` is that of `WURK.CLAIM`.
 pub fn script(name: &str) -> &'static Script {
-    match name {
-        "claim" => &CLAIM,
-        "requeue" => &REQUEUE,
-        "lock" => &LOCK,
-        "zadd" => &ZADD,
-        _ => panic!("no script is called {name}"),
-    }
+    let command = format!("WURK.{}", name.to_uppercase());
+    let script = scripts::ALL
+        .into_iter()
+        .find(|script| script.command == command);
+    script.unwrap_or_else(|| panic!("no script is called {name}"))
 }
 
 /// Removes what may differ between module and script: in an error, the name of the command
