@@ -2,6 +2,8 @@
 
 use redis::{Connection, RedisError, RedisResult};
 
+use crate::permissions::NO_KEY;
+
 /// Runs each of `ARGV`, a command with its arguments in one string, and returns the
 /// names of those that the user may not run.
 const PROBE: &str = r#"
@@ -19,28 +21,28 @@ return denied
 "#;
 
 /// What wurk's scripts call: reads, and writes that fail for their arguments.
-const HARMLESS: [&str; 10] = [
-    "type wurk-doctor:nobody",
-    "time",
-    "hset wurk-doctor:nobody an odd number",
-    "expire wurk-doctor:nobody x",
-    "lmove wurk-doctor:nobody wurk-doctor:nobody x x",
-    "lpos wurk-doctor:nobody x rank x",
-    "lrem wurk-doctor:nobody x x",
-    "set wurk-doctor:nobody 1 px 0",
-    "zadd wurk-doctor:nobody x x",
-    "zremrangebyrank wurk-doctor:nobody x x",
+const HARMLESS: [&[&str]; 10] = [
+    &["type", NO_KEY],
+    &["time"],
+    &["hset", NO_KEY, "an", "odd", "number"],
+    &["expire", NO_KEY, "x"],
+    &["lmove", NO_KEY, NO_KEY, "x", "x"],
+    &["lpos", NO_KEY, "x", "rank", "x"],
+    &["lrem", NO_KEY, "x", "x"],
+    &["set", NO_KEY, "1", "px", "0"],
+    &["zadd", NO_KEY, "x", "x"],
+    &["zremrangebyrank", NO_KEY, "x", "x"],
 ];
 
 /// Writes that no argument makes fail: only for a script that is flagged
 /// `no-writes`, which refuses them. Replaces the last of [`HARMLESS`], which only
 /// the scripts for servers before 7.0 call.
-const REFUSED_BY_FLAG: [&str; 2] = ["sadd wurk-doctor:nobody x", "rpush wurk-doctor:nobody x"];
+const REFUSED_BY_FLAG: [&[&str]; 2] = [&["sadd", NO_KEY, "x"], &["rpush", NO_KEY, "x"]];
 
 /// The commands that the user may not run in a script, and whether the server
 /// knows script flags, as it does from 7.0 on.
 pub(crate) fn denied(con: &mut Connection) -> RedisResult<(Vec<String>, bool)> {
-    let (_, always) = HARMLESS.split_last().unwrap_or((&"", &[]));
+    let always = &HARMLESS[..HARMLESS.len() - 1];
     let flagged = format!("#!lua flags=no-writes{PROBE}");
     let knows_no_flags =
         |error: &RedisError| error.detail().is_some_and(|text| text.contains("near '#'"));
@@ -50,6 +52,7 @@ pub(crate) fn denied(con: &mut Connection) -> RedisResult<(Vec<String>, bool)> {
     }
 }
 
-fn run(con: &mut Connection, script: &str, calls: &[&str]) -> RedisResult<Vec<String>> {
+fn run(con: &mut Connection, script: &str, calls: &[&[&str]]) -> RedisResult<Vec<String>> {
+    let calls: Vec<_> = calls.iter().map(|call| call.join(" ")).collect();
     redis::cmd("EVAL").arg(script).arg(0).arg(calls).query(con)
 }
