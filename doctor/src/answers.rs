@@ -2,13 +2,13 @@
 
 use std::collections::HashMap;
 
-use redis::{Connection, FromRedisValue, RedisResult};
+use redis::{Connection, FromRedisValue, RedisResult, ToRedisArgs};
 
 use crate::permissions::Permission;
 use crate::state::{Writes, code, is_lost, is_state};
 
 /// Why a named user is not rescued, or more is than it should.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Problem {
     /// It is the user of clients that have not logged in.
     Default,
@@ -17,6 +17,10 @@ pub(crate) enum Problem {
     Off,
     /// It may not run `WURK.RESCUE`.
     Denied,
+    /// It may run nothing that a full server refuses.
+    Powerless,
+    /// It may not run these moves between lists.
+    Moves(Vec<&'static str>),
 }
 
 /// The replies. `None` if the user may not run the command, or the server's state
@@ -35,8 +39,8 @@ pub(crate) struct Answers {
     pub(crate) writes: Option<Writes>,
     /// The permission for each of the module's commands; empty if none was tried.
     pub(crate) permissions: Vec<(&'static str, Permission)>,
-    /// The users in `wurk.rescue-users` that have a problem.
-    pub(crate) rescued: Vec<(String, Problem)>,
+    /// The problems of the users in `wurk.rescue-users`.
+    pub(crate) rescued: Option<Vec<(String, Problem)>>,
     /// Why scripts would not run; `None` if they would.
     pub(crate) scripts: Option<String>,
     /// Whether scripts can be flagged, if running one has shown it.
@@ -52,7 +56,7 @@ impl Answers {
         &mut self,
         con: &mut Connection,
         name: &'static str,
-        args: &[&str],
+        args: &[impl ToRedisArgs],
     ) -> RedisResult<Option<T>> {
         match redis::cmd(name).arg(args).query(con) {
             Ok(answer) => Ok(Some(answer)),

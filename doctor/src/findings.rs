@@ -6,7 +6,8 @@
 //! | `strategy` | how a client calls a full server |
 //! | `writes` | whether the server takes writes at all |
 //! | `memory` | the limit, the eviction policy, and how much is used |
-//! | `rescue` | workers that were not written for wurk |
+//! | `rescue` | workers that were not written for wurk: who is named |
+//! | `rescue_limit` | how far they grow a full server |
 //! | `access` | what the user may run |
 //! | `replication` | primary and replicas |
 //! | `persistence` | snapshots and the AOF |
@@ -17,6 +18,7 @@ mod module;
 mod persistence;
 mod replication;
 mod rescue;
+mod rescue_limit;
 mod strategy;
 mod writes;
 
@@ -98,9 +100,12 @@ pub(crate) fn all(answers: &Answers) -> Vec<Finding> {
         memory::memory(answers),
         memory::growth(answers),
         rescue::users(answers),
-        rescue::limit(answers),
     ];
+    findings.extend(rescue::problems(answers));
     findings.extend(rescue::multi(answers));
+    findings.push(rescue_limit::limit(answers));
+    findings.extend(rescue_limit::machine(answers));
+    findings.extend(rescue_limit::refused(answers));
     findings.push(module::loading(answers));
     findings.extend(module::restart(answers));
     findings.extend([

@@ -71,8 +71,14 @@ fn questions(server: &Server, timeout: Duration) -> RedisResult<Answers> {
         }
     }
     answers.info = answers
-        .ask::<String>(&mut con, "INFO", &[])?
+        .ask::<String>(&mut con, "INFO", &["default"])?
         .map(|text| fields(&text));
+    // Which is no default section.
+    if let Some(wurk) = answers.ask::<String>(&mut con, "INFO", &["wurk"])?
+        && let Some(info) = &mut answers.info
+    {
+        info.extend(fields(&wurk));
+    }
     answers.user = answers.ask(&mut con, "ACL", &["WHOAMI"])?;
     answers.module = answers
         .ask::<Value>(&mut con, "MODULE", &["LIST"])?
@@ -105,8 +111,12 @@ fn config(
     let mut config = HashMap::new();
     let mut allowed = true;
     for name in CONFIG {
-        match answers.ask::<HashMap<String, String>>(con, "CONFIG", &["GET", name])? {
-            Some(found) => config.extend(found),
+        // A user's name need not be UTF-8.
+        match answers.ask::<HashMap<String, Vec<u8>>>(con, "CONFIG", &["GET", name])? {
+            Some(found) => config.extend(found.into_iter().map(|(name, value)| {
+                let value = String::from_utf8_lossy(&value).into_owned();
+                (name, value)
+            })),
             None => allowed = false,
         }
     }

@@ -1,58 +1,89 @@
-//! Workers that were not written for wurk: who is rescued, and how far.
+//! Workers that were not written for wurk: who is named, and what keeps them from
+//! being rescued.
 
-use super::memory::fullness;
-use super::{Finding, Level, finding, mib, setting};
+use super::{Finding, Level, finding, setting, skipped};
 use crate::answers::{Answers, Problem};
 
 const USERS: &str = "rescue users";
-const LIMIT: &str = "rescue limit";
+const USER: &str = "rescue user";
 
 pub(super) fn users(answers: &Answers) -> Finding {
-    let names = match setting(answers, USERS, "wurk.rescue-users") {
-        Err(finding) => return finding,
-        Ok("") => {
-            return finding(
-                USERS,
-                Level::Fine,
-                "nobody",
-                "workers that were not written for wurk are refused when the server is full",
-                "CONFIG SET wurk.rescue-users <their user>, if there are any",
-            );
-        }
-        Ok(names) => names,
-    };
-    if is_before(answers, (7, 2)) {
-        return finding(
+    match setting(answers, USERS, "wurk.rescue-users") {
+        Err(finding) => finding,
+        Ok("") => finding(
+            USERS,
+            Level::Fine,
+            "nobody",
+            "workers that were not written for wurk are refused when the server is full",
+            "CONFIG SET wurk.rescue-users <their user>, if there are any",
+        ),
+        Ok(names) if is_before(answers, (7, 2)) => finding(
             USERS,
             Level::Warn,
             names,
-            "before 7.2 only commands sent by WURK.RESCUE are run for them",
+            "named in vain: before 7.2 only commands sent by WURK.RESCUE are run for them",
             "a newer server, or the scripts",
-        );
+        ),
+        Ok(names) => {
+            let means = "what they send is run when the server is full";
+            finding(USERS, Level::Fine, names, means, "")
+        }
     }
-    let Some((user, problem)) = answers.rescued.first() else {
-        let means = "what they send is run when the server is full";
-        return finding(USERS, Level::Fine, names, means, "");
+}
+
+/// What is wrong with the named users, one by one.
+pub(super) fn problems(answers: &Answers) -> Vec<Finding> {
+    if !is_anyone_named(answers) {
+        return Vec::new();
+    }
+    match &answers.rescued {
+        None => vec![skipped(answers, USER, "ACL")],
+        Some(found) => {
+            let found = found.iter();
+            found.map(|(user, found)| problem(user, found)).collect()
+        }
+    }
+}
+
+fn problem(user: &str, problem: &Problem) -> Finding {
+    let warn = |found: &str, means: &str, todo: &str| {
+        let found = format!("{user} {found}");
+        finding(USER, Level::Warn, found, means, todo)
     };
-    let (means, todo) = match problem {
-        Problem::Default => (
-            "every client that has not logged in is let through, producers too".to_owned(),
-            "give workers a user of their own, and name that".to_owned(),
+    match problem {
+        Problem::Default => warn(
+            "is named",
+            "every client that has no user of its own is let through, producers too",
+            "give workers a user of their own, and name that",
         ),
-        Problem::Missing => (
-            format!("there is no user {user}"),
-            format!("ACL SETUSER {user} on ... +wurk.rescue"),
+        Problem::Missing => warn(
+            "does not exist",
+            "nobody can log in by that name",
+            &format!("ACL SETUSER {user} on ... +wurk.rescue"),
         ),
-        Problem::Off => (
-            format!("{user} cannot log in"),
-            format!("ACL SETUSER {user} on"),
+        Problem::Off => warn(
+            "is off",
+            "it cannot log in",
+            &format!("ACL SETUSER {user} on"),
         ),
-        Problem::Denied => (
-            format!("{user} is refused like everybody else: it may not run wurk.rescue"),
-            format!("ACL SETUSER {user} +wurk.rescue"),
+        Problem::Denied => warn(
+            "may not wurk.rescue",
+            "it is refused like everybody else",
+            &format!("ACL SETUSER {user} +wurk.rescue"),
         ),
-    };
-    finding(USERS, Level::Warn, names, &means, &todo)
+        Problem::Powerless => warn(
+            "may run nothing that a full server refuses",
+            "being named gives no permission",
+            &format!("ACL SETUSER {user}, with what its library sends"),
+        ),
+        Problem::Moves(commands) => finding(
+            USER,
+            Level::Fine,
+            format!("{user} may not {}", commands.join(", ").to_lowercase()),
+            "a library that claims by one of these is denied it, full or not",
+            "",
+        ),
+    }
 }
 
 /// Up to 7.2 a full server queues nothing, for nobody.
@@ -68,56 +99,7 @@ pub(super) fn multi(answers: &Answers) -> Option<Finding> {
     })
 }
 
-pub(super) fn limit(answers: &Answers) -> Finding {
-    let percent = match setting(answers, LIMIT, "wurk.rescue-limit") {
-        Err(finding) => return finding,
-        Ok(percent) => percent,
-    };
-    if percent == "0" {
-        let level = if is_anyone_named(answers) {
-            Level::Warn
-        } else {
-            Level::Fine
-        };
-        return finding(
-            LIMIT,
-            level,
-            "none",
-            "rescued users can grow a full server until the kernel kills it",
-            "CONFIG SET wurk.rescue-limit 10",
-        );
-    }
-    let room = answers
-        .number("maxmemory")
-        .zip(percent.parse::<f64>().ok())
-        .map(|(most, percent)| most * percent / 100.0)
-        .filter(|room| *room > 0.0);
-    let Some(room) = room else {
-        let found = format!("{percent} % past maxmemory");
-        return finding(LIMIT, Level::Fine, found, "", "");
-    };
-    let past = (fullness(answers).unwrap_or(0.0) - 1.0).max(0.0);
-    let used = past * answers.number("maxmemory").unwrap_or(0.0);
-    let found = format!(
-        "{percent} % past maxmemory: {} of {} used",
-        mib(used),
-        mib(room)
-    );
-    if used >= room {
-        finding(
-            LIMIT,
-            Level::Warn,
-            found,
-            "what rescued users write is refused now; what only moves is not",
-            "let jobs finish, or raise wurk.rescue-limit",
-        )
-    } else {
-        let means = "beyond it what rescued users write is refused";
-        finding(LIMIT, Level::Fine, found, means, "")
-    }
-}
-
-fn is_anyone_named(answers: &Answers) -> bool {
+pub(super) fn is_anyone_named(answers: &Answers) -> bool {
     let names = answers.config("wurk.rescue-users").flatten();
     names.is_some_and(|names| !names.is_empty())
 }

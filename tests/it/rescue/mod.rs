@@ -13,6 +13,8 @@ mod states;
 mod steps;
 mod waits;
 
+pub use side::{has_filter, queues_when_full};
+
 use crate::suite::Group;
 
 /// The tests of this group.
