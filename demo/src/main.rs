@@ -106,10 +106,11 @@ fn run(arguments: &Arguments, binary: &Binary) -> RedisResult<bool> {
         && worked.iter().any(|worked| worked.requeued > 0);
     let settled = ledger::settle(&mut con, &queues, &pushed, worked)? && every_kind;
     if !with_module {
+        println!("\nplain workers, which know nothing of wurk, need the module: not shown");
         return Ok(settled);
     }
     if !rescue::is_possible(binary) {
-        println!("\nworkers that know nothing of wurk are rescued from 7.2 on");
+        println!("\nplain workers, which know nothing of wurk, need 7.2 or later: not shown");
         return Ok(settled);
     }
     Ok(rescue::show(&server, &mut con, &queues, arguments.workers)? && settled)

@@ -1,6 +1,8 @@
 //! Plain workers, which know nothing of wurk: stuck on a full server, until an
 //! operator names their user.
 
+use std::collections::HashSet;
+
 use fastrand::Rng;
 use indicatif::ProgressBar;
 use redis::{Client, Connection, RedisResult};
@@ -18,8 +20,13 @@ pub(crate) fn is_possible(binary: &Binary) -> bool {
     binary.version >= (7, 2, 0)
 }
 
+/// A hundredth of `maxmemory` past it is more than the buffers of a server that lets
+/// nobody through.
+const SLACK: u64 = 100;
+
 /// Fills the server as a producer, and drains it by plain workers. Returns `false` if
-/// a job is lost or done twice, or the workers were not stuck before.
+/// a job is lost or done twice, the workers were not stuck before, or a producer was let
+/// through.
 pub(crate) fn show(
     server: &Server,
     con: &mut Connection,
@@ -49,22 +56,44 @@ pub(crate) fn show(
 
     redis::cmd(SETTING[0]).arg(&SETTING[1..]).exec(con)?;
     println!("named    {}", SETTING.join(" "));
-    // One more job for as long as the server is full: producers stay refused.
-    let job = jobs::job(&mut Rng::new(), "more");
-    let push = redis::cmd("LPUSH")
-        .arg(&queues[0].public)
-        .arg(&job)
-        .exec(&mut producer);
-    match push {
-        Err(oom) if is_oom(&oom) => println!("refused  producers, still"),
-        Err(error) => return Err(error),
-        Ok(()) => drop(pushed.insert(job)),
+    let refused = is_refused(&mut producer, con, &queues[0], &mut pushed)?;
+    if refused {
+        println!("refused  producers, still");
+    } else {
+        println!("failed   producers are let through too");
     }
     let worked = drain::in_threads(workers, "plain workers", pushed.len(), |number, bar| {
         work(worker.get_connection()?, queues, number, bar)
     })?;
     let retried = worked.iter().any(|worked| worked.retried > 0);
-    Ok(ledger::settle(con, queues, &pushed, worked)? && stuck && retried)
+    Ok(ledger::settle(con, queues, &pushed, worked)? && stuck && refused && retried)
+}
+
+/// Pushes jobs until the server refuses: true, or has grown past `maxmemory`: false.
+/// It may have a little room before, since it frees buffers in the background.
+fn is_refused(
+    producer: &mut Connection,
+    con: &mut Connection,
+    queue: &Queue,
+    pushed: &mut HashSet<Vec<u8>>,
+) -> RedisResult<bool> {
+    let most = progress::memory(con, "maxmemory")?;
+    let mut random = Rng::new();
+    loop {
+        let job = jobs::job(&mut random, "more");
+        let push = redis::cmd("LPUSH")
+            .arg(&queue.public)
+            .arg(&job)
+            .exec(producer);
+        match push {
+            Err(oom) if is_oom(&oom) => return Ok(true),
+            Err(error) => return Err(error),
+            Ok(()) => drop(pushed.insert(job)),
+        }
+        if progress::memory(con, "used_memory")? > most + most / SLACK {
+            return Ok(false);
+        }
+    }
 }
 
 /// Runs one worker until every queue is empty, by plain commands: of twenty jobs one
