@@ -176,7 +176,7 @@ pub fn quote_what_is_sent() {
 }
 
 /// Whether a text is as `pattern` says, in which `…` is anything.
-fn is_like(text: &str, pattern: &str) -> bool {
+pub fn is_like(text: &str, pattern: &str) -> bool {
     let mut parts = pattern.split('…').map(str::trim);
     let begin = parts.next().expect("a part");
     text.strip_prefix(begin).is_some_and(|rest| {
@@ -219,6 +219,7 @@ pub fn name_the_errors_that_come(binary: &Binary) {
             stock.say("CONFIG SET enable-module-command yes"),
             con.say("MODULE UNLOAD wurk"),
             con.say("WURK.CLAIM q id q p {} 1 60"),
+            stock.say("CONFIG SET wurk.rescue-users worker"),
         ]);
         con.must("CONFIG SET wurk.growth-limit 1");
         replies.push(con.say("WURK.LOCK k 1000"));
