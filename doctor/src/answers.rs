@@ -15,6 +15,8 @@ pub(crate) enum Problem {
     Missing,
     /// It is disabled.
     Off,
+    /// No client is logged in as it.
+    Absent,
     /// It may not run `WURK.RESCUE`.
     Denied,
     /// It may run nothing that a full server refuses.

@@ -44,11 +44,16 @@ pub(crate) fn all(
     let Some(users) = answers.ask::<Vec<Name>>(con, "ACL", &["LIST"])? else {
         return Ok(None);
     };
+    let clients = answers.ask::<Vec<u8>>(con, "CLIENT", &["LIST"])?;
     let mut found = Vec::new();
     for name in names {
-        let Some(problems) = problems(answers, con, &users, &name)? else {
+        let Some(mut problems) = problems(answers, con, &users, &name)? else {
             return Ok(None);
         };
+        let is_absent = |clients| !is_connected(clients, &name);
+        if problems.is_empty() && clients.as_deref().is_some_and(is_absent) {
+            problems.push(Problem::Absent);
+        }
         let shown = String::from_utf8_lossy(&name);
         found.extend(problems.into_iter().map(|found| (shown.to_string(), found)));
     }
@@ -96,6 +101,15 @@ fn problems(
         problems.push(Problem::Moves(moves));
     }
     Ok(Some(problems))
+}
+
+/// Whether a client in the reply to `CLIENT LIST` is logged in as this user, but for
+/// this program.
+fn is_connected(clients: &[u8], name: &[u8]) -> bool {
+    let user = [b" user=", name, b" "].concat();
+    let has = |client: &[u8], field: &[u8]| client.windows(field.len()).any(|at| at == field);
+    let mut clients = clients.split(|byte| *byte == b'\n');
+    clients.any(|client| has(client, &user) && !has(client, b" cmd=client|list "))
 }
 
 /// The names of those `calls` that the user may not run.

@@ -66,6 +66,13 @@ fn problem(user: &str, problem: &Problem) -> Finding {
             "it cannot log in",
             &format!("ACL SETUSER {user} on"),
         ),
+        Problem::Absent => finding(
+            USER,
+            Level::Fine,
+            format!("no client is logged in as {user}"),
+            "naming it helps nobody yet",
+            "give workers a URL with that user",
+        ),
         Problem::Denied => warn(
             "may not wurk.rescue",
             "it is refused like everybody else",

@@ -51,16 +51,27 @@ pub fn finds_who_is_named(binary: &Binary) {
     let level = if has_filter(binary) { "fine" } else { "warn" };
     let (status, find) = diagnose(&url, &[]);
     assert_eq!(find("rescue users"), format!("{level}: worker"));
-    assert_eq!(find("rescue user"), "none");
+    let absent = "fine: no client is logged in as worker";
+    assert_eq!(find("rescue user"), absent);
     let queues = queues_when_full(binary);
     assert_eq!(status, i32::from(!queues));
     assert_eq!(find("MULTI") == "none", queues, "{}", find("MULTI"));
+
+    // Nor does it count itself.
+    let own = format!("redis://worker:secret@127.0.0.1:{}/", server.port);
+    assert_eq!(rows(&own, "rescue user"), [absent]);
+    let mut worker = server.connect();
+    worker.must("AUTH worker secret");
+    assert_eq!(rows(&url, "rescue user"), [] as [&str; 0]);
 }
 
 /// Each of these by itself, and several together.
 pub fn finds_what_is_wrong_with_them(binary: &Binary) {
     let (server, url) = start(binary);
     let mut con = server.connect();
+    con.must("ACL SETUSER worker on >secret +@all");
+    let mut worker = server.connect();
+    worker.must("AUTH worker secret");
     let denied = "warn: worker may not wurk.rescue";
     let off = "warn: worker is off";
     let missing = "warn: nosuch does not exist";
@@ -103,7 +114,15 @@ pub fn finds_what_is_wrong_with_them(binary: &Binary) {
     let odd = b"w\xe9rk".as_slice();
     name(&mut con, odd);
     assert_eq!(rows(&url, "rescue user").len(), 1);
-    con.call(&[b"ACL", b"SETUSER".as_slice(), odd, b"on", b"+@all"]);
+    con.call(&[
+        b"ACL",
+        b"SETUSER".as_slice(),
+        odd,
+        b"on",
+        b"nopass",
+        b"+@all",
+    ]);
+    worker.call(&[b"AUTH", odd, b"x"]);
     assert_eq!(rows(&url, "rescue user"), [] as [&str; 0]);
     // What a user who may not ask is told.
     name(&mut con, "worker");
