@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 # Keeps the workers of a Sidekiq-compatible library running when Redis is full:
-# four calls, each of which takes the connection and the OOM error that the plain
+# six calls, each of which takes the connection and the OOM error that the plain
 # command was refused with. A call uses the first strategy that the server has:
 #
 # 1. :module, the command of the wurk module
@@ -54,6 +54,17 @@ module Wurk
   # Adds a member to a sorted set: 1 if added, 0 if only its score was updated.
   def zadd(conn, error, key, score, member)
     run(conn, error, "WURK.ZADD", [key], [score.to_s, member])
+  end
+
+  # Moves a due job from a sorted set to its queue: 1, or 0 if it is no longer in the
+  # set. There it is `payload`, if that is given.
+  def promote(conn, error, scheduled, public_q, job, payload = nil)
+    run(conn, error, "WURK.PROMOTE", [scheduled, public_q], [job, payload].compact)
+  end
+
+  # Writes the heartbeat of the process without a claim: "OK".
+  def beat(conn, error, identity, info:, beat:, processes: "processes", ttl: TTL)
+    run(conn, error, "WURK.BEAT", [processes, identity], [info.to_s, beat.to_s, ttl.to_s])
   end
 
   def identity_of(keys)
@@ -183,6 +194,57 @@ module Wurk
   LUA
 
   SCRIPTS = {
+    "WURK.BEAT" => <<~'LUA',
+      #!lua flags=allow-oom
+      -- Writes the heartbeat of the calling process, as claim.lua does.
+      --
+      -- KEYS     processes identity
+      --          the set of all processes, and the hash of this one
+      -- ARGV     info beat ttl
+      --          two fields of the hash, and its time to live in seconds
+      -- Replies  OK
+      -- Effects  HSET identity info, SADD processes identity  if there is no hash
+      --          HSET identity beat, EXPIRE identity ttl      always
+      -- Errors   for an argument, the set or the hash: nothing has been written
+
+      if #KEYS ~= 2 or #ARGV ~= 3 then
+        return redis.error_reply("ERR wrong number of arguments for 'wurk.beat' command")
+      end
+      local processes, identity = KEYS[1], KEYS[2]
+      local info, beat, ttl = ARGV[1], ARGV[2], ARGV[3]
+
+      -- Everything is checked before the first write. Numbers in Lua have 53 bits, the
+      -- server's have 64: the digits are compared instead.
+      local sign, digits = ttl:match('^(%-?)([1-9]%d*)$')
+      if ttl == '0' then sign, digits = '', '0' end
+      local most = sign == '-' and '9223372036854775808' or '9223372036854775807'
+      if not digits or #digits > 19 or (#digits == 19 and digits > most) then
+        return redis.error_reply('ERR value is not an integer or out of range')
+      end
+      -- ttl * 1000 + now must not pass 9223372 036854775 807; the first two groups
+      -- are compared as one number is, from the left.
+      local now = redis.call('TIME')
+      local latest = 36854775 - tonumber(now[1]) - (tonumber(now[2]) >= 808000 and 1 or 0)
+      local high, low = tonumber(digits:sub(1, -10)) or 0, tonumber(digits:sub(-9))
+      if sign == '-' or digits == '0' or (high - 9223372) * 1000000000 + low > latest then
+        return redis.error_reply("ERR invalid expire time in 'wurk.beat' command")
+      end
+
+      local set, hash = redis.call('TYPE', processes).ok, redis.call('TYPE', identity).ok
+      local new = hash == 'none'
+      if (set ~= 'set' and set ~= 'none') or (hash ~= 'hash' and not new)
+        or (new and processes == identity) then
+        return redis.error_reply('WRONGTYPE Operation against a key holding the wrong kind of value')
+      end
+
+      if new then
+        redis.call('HSET', identity, 'info', info)
+        redis.call('SADD', processes, identity)
+      end
+      redis.call('HSET', identity, 'beat', beat)
+      redis.call('EXPIRE', identity, ttl)
+      return redis.status_reply('OK')
+    LUA
     "WURK.CLAIM" => <<~'LUA',
       #!lua flags=allow-oom
       -- Moves the tail of the first public list that holds a job to the head of the
@@ -259,6 +321,37 @@ module Wurk
         return redis.error_reply("ERR wrong number of arguments for 'wurk.lock' command")
       end
       return redis.pcall('SET', KEYS[1], 1, 'NX', 'PX', ARGV[1])
+    LUA
+    "WURK.PROMOTE" => <<~'LUA',
+      #!lua flags=allow-oom
+      -- Moves a job from a sorted set to the end of its public list that is claimed last.
+      --
+      -- KEYS     scheduled public
+      --          the sorted set that the job waits in, and its queue
+      -- ARGV     job [payload]
+      --          the member, and what stands for it in the queue
+      -- Replies  1, or 0 if the job is no longer in the set
+      -- Effects  LPUSH public payload, then ZREM scheduled job: the job is in the list
+      --          before it leaves the set
+      -- Errors   WRONGTYPE if the keys are not a sorted set and a list: nothing has been
+      --          written
+
+      if #KEYS ~= 2 or #ARGV < 1 or #ARGV > 2 then
+        return redis.error_reply("ERR wrong number of arguments for 'wurk.promote' command")
+      end
+      local scheduled, public, job, payload = KEYS[1], KEYS[2], ARGV[1], ARGV[2] or ARGV[1]
+
+      local list = redis.call('TYPE', public).ok
+      if list ~= 'list' and list ~= 'none' then
+        return redis.error_reply('WRONGTYPE Operation against a key holding the wrong kind of value')
+      end
+      local score = redis.pcall('ZSCORE', scheduled, job)
+      if type(score) == 'table' then return score end -- an error
+      if not score then return 0 end
+
+      redis.call('LPUSH', public, payload)
+      redis.call('ZREM', scheduled, job)
+      return 1
     LUA
     "WURK.REQUEUE" => <<~'LUA',
       #!lua flags=allow-oom

@@ -1,6 +1,6 @@
 //! The ways to make a claim, and two baselines.
 
-use wurk_client::scripts::{CLAIM, LOCK, REQUEUE, Script, ZADD};
+use wurk_client::scripts::{self, Script};
 use wurk_testkit::Resp;
 
 /// A way to make a call.
@@ -110,7 +110,7 @@ fn lmove(pair: &[Vec<u8>]) -> Vec<Vec<u8>> {
 /// Loads the scripts and the functions into the server.
 pub(crate) fn prepare(con: &mut Resp) {
     let mut library = String::from("#!lua name=wurk\n");
-    for script in [&CLAIM, &REQUEUE, &LOCK, &ZADD] {
+    for script in scripts::ALL {
         con.call(&["SCRIPT", "LOAD", script.text]);
         let (_, body) = script.text.split_once('\n').unwrap_or(("", script.text));
         library += &format!(

@@ -26,7 +26,7 @@ pub(crate) fn all(con: &mut Connection) -> RedisResult<Vec<(&'static str, Permis
 
 /// Calls that pass the ACL check and then fail for their arguments, before
 /// anything is written.
-fn calls() -> [(&'static str, Cmd); 5] {
+fn calls() -> [(&'static str, Cmd); 7] {
     let call = |name: &'static str, args: &[&str]| (name, redis::cmd(name).arg(args).take());
     let claim = [NO_KEY, NO_KEY, NO_KEY, NO_KEY, "", "", "no ttl"];
     [
@@ -35,6 +35,8 @@ fn calls() -> [(&'static str, Cmd); 5] {
         call("WURK.REQUEUE", &[NO_KEY, NO_KEY, ""]),
         call("WURK.LOCK", &[NO_KEY, "no ttl"]),
         call("WURK.ZADD", &[NO_KEY, "no score", ""]),
+        call("WURK.PROMOTE", &[NO_KEY, NO_KEY, ""]),
+        call("WURK.BEAT", &[NO_KEY, NO_KEY, "", "", "no ttl"]),
     ]
 }
 

@@ -26,7 +26,7 @@ pub(super) fn strategy(answers: &Answers) -> Finding {
             Level::Warn,
             "none: this user may not run WURK.CLAIM",
             "fallback is not attempted when an ACL denies the command",
-            "ACL SETUSER <user> +wurk.claim +wurk.bclaim +wurk.requeue +wurk.lock +wurk.zadd",
+            "ACL SETUSER <user> +wurk.claim +wurk.bclaim +wurk.requeue +wurk.lock +wurk.zadd +wurk.promote +wurk.beat",
         ),
         _ if answers.scripts.is_some() => finding(
             "strategy",

@@ -20,7 +20,9 @@ own = RuntimeError.new("OOM the caller's own")
   [-> { Wurk.claim(conn, own, keys: keys, info: "{}", beat: 1.5) },
    -> { Wurk.lock(conn, own, "lock", 60_000) },
    -> { Wurk.requeue(conn, own, keys[1], keys[0], "a") },
-   -> { Wurk.zadd(conn, own, "z", 1, "m") }].each do |call|
+   -> { Wurk.zadd(conn, own, "z", 1, "m") },
+   -> { Wurk.promote(conn, own, "z", keys[0], "m") },
+   -> { Wurk.beat(conn, own, "h:1:f00", info: "{}", beat: 1.5) }].each do |call|
     call.call
     puts "no error"
   rescue ArgumentError => e
@@ -42,8 +44,15 @@ pub fn are_refused_by_the_ruby_file(binary: &Binary) {
     let url = format!("redis://127.0.0.1:{}/", server.port);
     let said = lines(&run(ruby, &["-e", CALLS, &url]));
     let (claimed, refused) = said.split_last().expect("a line for each call");
-    assert_eq!(refused.len(), 8, "{said:?}");
-    let commands = ["WURK.CLAIM", "WURK.LOCK", "WURK.REQUEUE", "WURK.ZADD"];
+    assert_eq!(refused.len(), 12, "{said:?}");
+    let commands = [
+        "WURK.CLAIM",
+        "WURK.LOCK",
+        "WURK.REQUEUE",
+        "WURK.ZADD",
+        "WURK.PROMOTE",
+        "WURK.BEAT",
+    ];
     for (line, command) in refused.iter().zip(commands.iter().cycle()) {
         assert!(
             line.starts_with(&format!(

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use wurk_client::scripts::{CLAIM, LOCK, REQUEUE, ZADD};
+use wurk_client::scripts;
 use wurk_testkit::{Binary, binary::workspace};
 
 use super::workers::all_options;
@@ -31,6 +31,9 @@ own = RuntimeError.new("OOM the caller's own")
   p Wurk.claim(conn, own, keys: [], info: "{}", beat: 2.5)
   p Wurk.lock(conn, own, "lock", 60_000), Wurk.lock(conn, own, "lock", 60_000)
   p Wurk.zadd(conn, own, "z", 1.5, "m"), Wurk.zadd(conn, own, "z", 2.5, "m")
+  p Wurk.promote(conn, own, "z", "queue:due", "m", "payload"), Wurk.promote(conn, own, "z", "queue:due", "m")
+  p redis.call("LPOP", "queue:due")
+  p Wurk.beat(conn, own, "h:1:f00", info: "{}", beat: 2.5)
   begin
     Wurk.zadd(conn, own, "queue:mail", 1, "m")
   rescue => e
@@ -75,6 +78,10 @@ pub fn calls_by_every_strategy(binary: &Binary) {
             "nil",
             "1",
             "0",
+            "1",
+            "0",
+            r#""payload""#,
+            r#""OK""#,
             r#""WRONGTYPE""#,
         ];
         // If the ACL denies the command, its error is the result; if it denies scripts,
@@ -98,7 +105,7 @@ pub fn calls_by_every_strategy(binary: &Binary) {
                     .ok()
             })
             .unwrap_or(0);
-        assert!(unknown <= 9, "{errors}");
+        assert!(unknown <= 13, "{errors}");
         assert_eq!(
             con.say("HGETALL h:1:f00").to_string(),
             r#"["info", "{}", "beat", "2.5"]"#
@@ -109,7 +116,7 @@ pub fn calls_by_every_strategy(binary: &Binary) {
 /// The file contains the scripts as `tools/embed` writes them.
 pub fn contains_the_scripts() {
     let file = fs::read_to_string(workspace().join("examples/wurk.rb")).expect("the file");
-    for script in [&CLAIM, &REQUEUE, &LOCK, &ZADD] {
+    for script in scripts::ALL {
         let lines = script.text.lines().map(|line| {
             if line.is_empty() {
                 String::new()

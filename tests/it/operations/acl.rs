@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use wurk_client::{Queue, Wurk};
+use wurk_client::{Promotion, Queue, Wurk};
 use wurk_testkit::{Binary, Options, Resp};
 
 use crate::support::caller::{heartbeat, own_error};
@@ -12,9 +12,13 @@ use crate::support::inspect::digest;
 /// The lines that `docs/commands.md` gives for a user of workers: for the module,
 /// and for the scripts where that may be missing.
 pub fn readme(number: usize) -> &'static str {
-    let mut lines = include_str!("../../../docs/commands.md")
-        .lines()
-        .filter(|line| line.starts_with("ACL SETUSER worker "));
+    line_of("worker", number)
+}
+
+fn line_of(user: &str, number: usize) -> &'static str {
+    let begin = format!("ACL SETUSER {user} ");
+    let lines = include_str!("../../../docs/commands.md").lines();
+    let mut lines = lines.filter(|line| line.starts_with(&begin));
     lines.nth(number).expect("a line of docs/commands.md")
 }
 
@@ -27,7 +31,7 @@ fn start(binary: &Binary) -> (wurk_testkit::Server, Resp, Resp) {
     (server, con, worker)
 }
 
-/// The five commands and the keys of a worker, and nothing else.
+/// The commands and the keys of a worker, and nothing else.
 pub fn allows_a_worker_its_work_and_no_more(binary: &Binary) {
     let (_server, mut con, mut worker) = start(binary);
     let claim = "processes host:1:f00 queue:a queue:a|host|1|f00|0 i 1 60";
@@ -40,6 +44,7 @@ pub fn allows_a_worker_its_work_and_no_more(binary: &Binary) {
     worker.must("LREM queue:a|host|1|f00|0 1 job");
     worker.must("WURK.ZADD retry 1 job");
     worker.must("WURK.LOCK reaper 1000");
+    worker.must("WURK.BEAT processes host:1:f00 i 1 60");
     let before = digest(&mut con);
     // Each key position with a key that no pattern matches.
     let out_of_reach: &[&str] = &[
@@ -58,6 +63,9 @@ pub fn allows_a_worker_its_work_and_no_more(binary: &Binary) {
         "WURK.REQUEUE queue:a other job",
         "WURK.LOCK other 1000",
         "WURK.ZADD other 1 job",
+        "WURK.BEAT other host:1:f00 i 1 60",
+        "WURK.BEAT processes other i 1 60",
+        "WURK.PROMOTE retry queue:a job",
         // Keys that may be written but not read: no job is taken from them.
         "WURK.CLAIM processes host:1:f00 retry queue:p i 1 60",
         "WURK.REQUEUE retry queue:a job",
@@ -79,7 +87,35 @@ pub fn allows_a_worker_its_work_and_no_more(binary: &Binary) {
     assert_eq!(digest(&mut con), before, "nothing has changed");
 }
 
-/// The four scripts; before 7.0, the write-first scripts.
+/// What promotes, and nothing else.
+pub fn allows_a_poller_to_promote(binary: &Binary) {
+    let server = Options::new(binary).module().start();
+    let (mut con, mut poller) = (server.connect(), server.connect());
+    con.must(line_of("poller", 0));
+    con.must("ZADD retry 1 job");
+    poller.must("AUTH poller secret");
+    let due = poller.must("ZRANGEBYSCORE retry -inf 2").to_string();
+    assert_eq!(due, r#"["job"]"#);
+    for promoted in [1, 0] {
+        let reply = poller.must("WURK.PROMOTE retry queue:a job");
+        assert_eq!(reply.integer(), Some(promoted));
+    }
+    let before = digest(&mut con);
+    for line in [
+        "WURK.PROMOTE other queue:a job",
+        "WURK.PROMOTE retry other job",
+        // A queue may be written but not read.
+        "WURK.PROMOTE queue:b queue:a job",
+        "LRANGE queue:a 0 -1",
+        "WURK.ZADD retry 1 job",
+    ] {
+        let reply = poller.say(line).to_string();
+        assert!(reply.starts_with("NOPERM "), "{line}: {reply}");
+    }
+    assert_eq!(digest(&mut con), before, "nothing has changed");
+}
+
+/// The scripts; before 7.0, the write-first scripts.
 pub fn allows_a_worker_the_scripts(binary: &Binary) {
     let server = Options::new(binary).start();
     let mut con = server.connect();
@@ -110,6 +146,14 @@ pub fn allows_a_worker_the_scripts(binary: &Binary) {
             .zadd(&mut worker, b"retry", 1.0, b"job")
             .expect("a retry")
     );
+    assert!(
+        wurk.or_else_oom(own_error())
+            .promote(&mut worker, &Promotion::new(b"retry", b"queue:a", b"job"))
+            .expect("a promotion")
+    );
+    wurk.or_else_oom(own_error())
+        .beat(&mut worker, &heartbeat)
+        .expect("a heartbeat");
     let refused = wurk
         .or_else_oom(own_error())
         .zadd(&mut worker, b"other", 1.0, b"job")

@@ -18,14 +18,18 @@ const WAITS: usize = 10_000;
 const BATCH: usize = 500;
 
 /// Calls with every kind of reply that together leave the data as it was.
-const CYCLE: [&str; 13] = [
+const CYCLE: [&str; 17] = [
     "WURK.CLAIM ps id q0 p0 q p info 1.5 600",
     "WURK.REQUEUE p q job",
     "WURK.CLAIM ps id none p info 1.5 600",
     "WURK.CLAIM ps id string p info 1.5 600",
     "WURK.REQUEUE p q gone",
     "WURK.LOCK string 1000",
+    "WURK.PROMOTE z q m",
+    "LREM q 1 m",
+    "WURK.PROMOTE z q gone",
     "WURK.ZADD z 1 m",
+    "WURK.BEAT ps id i 1 600",
     "WURK.CLAIM ps id q p info 1.5 soon",
     "WURK.RESCUE SET string x",
     "WURK.RESCUE SET string",

@@ -24,6 +24,7 @@ pub const TESTS: Group = Group {
         growth_limit::refuses_writes_past_the_limit,
         growth_limit::refuses_bad_arguments,
         acl::allows_a_worker_its_work_and_no_more,
+        acl::allows_a_poller_to_promote,
         acl::scripts_grant_no_permissions,
         leaks::calls_keep_no_memory,
         images::starts_again_after_a_rewrite,
