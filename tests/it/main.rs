@@ -24,7 +24,7 @@
 //! | --- | --- |
 //! | `WURK_SERVERS` | the folder of the servers in place of `target/servers` |
 //! | `WURK_REQUIRE_SERVERS` | servers that must be there, separated by commas, or `all` |
-//! | `WURK_REQUIRE_LANGUAGES` | if set, Python and Ruby must be there with their Redis libraries |
+//! | `WURK_REQUIRE_LANGUAGES` | if set, Python and Ruby must be there with their Redis libraries, and `redis-cli` |
 //! | `WURK_MODULE` | the module to load in place of the one just built |
 //! | `WURK_SEED` | the seed of the random runs, to repeat one |
 //! | `WURK_STEPS` | the number of steps of the differential test |

@@ -8,7 +8,7 @@ use tempfile::TempDir;
 use wurk_testkit::binary::workspace;
 use wurk_testkit::{Binary, Options, Reply, Resp, Server};
 
-use crate::support::interpreters::{interpreters, lines, run};
+use crate::support::interpreters::{self, interpreters, lines, run};
 
 const README: &str = include_str!("../../README.md");
 const OPERATIONS: &str = include_str!("../../docs/operations.md");
@@ -116,6 +116,10 @@ fn runs(options: &Options, session: &str) {
     let options = options.clone().port();
     for by_program in [false, true] {
         if by_program && !has_redis_cli() {
+            assert!(
+                !interpreters::are_required(),
+                "no redis-cli: run 'tools/need languages'"
+            );
             eprintln!("not run: no redis-cli");
             continue;
         }
