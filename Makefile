@@ -21,10 +21,10 @@ DESTDIR ?=
 # The path is not resolved: a server may decide by its own name what it is.
 demo_arguments = $(if $(SERVER),--server '$(SERVER)') $(if $(filter no,$(MODULE)),--no-module)
 
-.PHONY: help demo test build lint servers bench doctor deb install
+.PHONY: help demo test libraries build lint servers bench doctor deb install
 
 help: ## this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' Makefile
 
 demo: ## fill a Redis until it refuses, and drain it (SERVER=path, MODULE=no)
 	@tools/need rust compiler libclang $(if $(SERVER),,server)
@@ -36,6 +36,11 @@ test: ## all tests, on every installed server (TEST='part of a name')
 	$(CARGO) build --package wurk-doctor
 	$(CARGO) build --package wurk-client --examples
 	$(CARGO) test --workspace $(if $(TEST),-- '$(TEST)')
+
+libraries: ## queue libraries into target/libraries, and their tests in full size
+	@tools/need rust compiler libclang server
+	@tools/libraries
+	WURK_LIBRARIES=full WURK_REQUIRE_LIBRARIES=all $(CARGO) test --test it -- libraries:: --test-threads 2 --nocapture
 
 build: ## the module, as target/release/libwurk.so
 	@tools/need rust compiler libclang

@@ -9,11 +9,13 @@
 //! | [`aof`] | the commands in an append-only file |
 //! | [`jobs`] | job payloads as job libraries write them |
 //! | [`child`] | child processes that do not outlive this program |
+//! | [`libraries`] | real queue libraries, their producers and workers |
 
 pub mod aof;
 pub mod binary;
 pub mod child;
 pub mod jobs;
+pub mod libraries;
 pub mod options;
 pub mod reply;
 pub mod resp;

@@ -11,6 +11,7 @@
 //! | [`operations`] | loading, settings, `INFO wurk`, permissions, leaks, other machines |
 //! | [`doctor`] | what `wurk-doctor` reports |
 //! | [`languages`] | the examples in Python and Ruby |
+//! | [`libraries`] | queue libraries as they are, with their own workers and producers |
 //! | [`readme`], [`documents`] | what README shows and the documents say |
 //! | [`structure`] | which modules import which |
 //! | [`support`] | no tests: what they share |
@@ -25,6 +26,8 @@
 //! | `WURK_SERVERS` | the folder of the servers in place of `target/servers` |
 //! | `WURK_REQUIRE_SERVERS` | servers that must be there, separated by commas, or `all` |
 //! | `WURK_REQUIRE_LANGUAGES` | if set, Python and Ruby must be there with their Redis libraries, and `redis-cli` |
+//! | `WURK_REQUIRE_LIBRARIES` | if set, every queue library must be installed |
+//! | `WURK_LIBRARIES` | `full`: the queue libraries fill their whole server with jobs |
 //! | `WURK_MODULE` | the module to load in place of the one just built |
 //! | `WURK_SEED` | the seed of the random runs, to repeat one |
 //! | `WURK_STEPS` | the number of steps of the differential test |
@@ -41,6 +44,7 @@ mod doctor;
 mod documents;
 mod durability;
 mod languages;
+mod libraries;
 mod operations;
 mod readme;
 mod rescue;
@@ -74,7 +78,7 @@ const TESTS: Group = Group {
     ..Group::EMPTY
 };
 
-const GROUPS: [Group; 9] = [
+const GROUPS: [Group; 10] = [
     commands::TESTS,
     waiting::TESTS,
     rescue::TESTS,
@@ -83,6 +87,7 @@ const GROUPS: [Group; 9] = [
     operations::TESTS,
     doctor::TESTS,
     languages::TESTS,
+    libraries::TESTS,
     TESTS,
 ];
 

@@ -2,12 +2,16 @@
 
 use libtest_mimic::Trial;
 use wurk_testkit::Binary;
+use wurk_testkit::libraries::{LIBRARIES, Library};
 
 /// The name of a test, which is its path, and its function.
 pub type Test<F> = (&'static str, F);
 
 /// A test that starts a server.
 type OnServer = fn(&Binary);
+
+/// A test that starts a server, and runs a queue library on it.
+pub type LibraryTest = Test<fn(&Binary, &'static Library)>;
 
 /// The tests of a group, by the servers that they run on.
 pub struct Group {
@@ -19,6 +23,8 @@ pub struct Group {
     pub everywhere: &'static [Test<OnServer>],
     /// On one server only: tests that take a minute, or need something of that server.
     pub on_one: &'static [(&'static str, &'static [Test<OnServer>])],
+    /// On these servers, once for each queue library that is installed.
+    pub with_libraries: &'static [(&'static str, &'static [LibraryTest])],
     /// Once, without a server of the matrix.
     pub without_server: &'static [Test<fn()>],
 }
@@ -30,6 +36,7 @@ impl Group {
         before_modules: &[],
         everywhere: &[],
         on_one: &[],
+        with_libraries: &[],
         without_server: &[],
     };
 
@@ -42,6 +49,22 @@ impl Group {
         let special = self.on_one.iter().filter(|(only, _)| *only == server.name);
         let special = special.flat_map(|(_, tests)| *tests);
         own.iter().chain(self.everywhere).chain(special).copied()
+    }
+
+    fn with_each_library<'g>(
+        &'g self,
+        server: &'g Binary,
+    ) -> impl Iterator<
+        Item = (
+            &'static str,
+            fn(&Binary, &'static Library),
+            &'static Library,
+        ),
+    > + 'g {
+        let here = self.with_libraries.iter();
+        let tests = here.filter(|(only, _)| *only == server.name);
+        let tests = tests.flat_map(|(_, tests)| *tests);
+        tests.flat_map(|(path, test)| LIBRARIES.iter().map(|library| (*path, *test, library)))
     }
 }
 
@@ -62,6 +85,16 @@ pub fn trials(groups: &[Group], servers: &[Binary]) -> Vec<Trial> {
                 let server = server.clone();
                 trials.push(Trial::test(name, move || {
                     test(&server);
+                    Ok(())
+                }));
+            }
+            for (path, test, library) in group.with_each_library(server) {
+                let name = format!("{server}::{}::{}", within_program(path), library.name);
+                let server = server.clone();
+                trials.push(Trial::test(name, move || {
+                    if library.is_installed_or_optional() {
+                        test(&server, library);
+                    }
                     Ok(())
                 }));
             }

@@ -40,5 +40,6 @@ pub const TESTS: Group = Group {
         ("redis-8.2", tests![fallback::notices_a_module_loaded_later]),
         ("valkey-9.1", tests![slot_migration::atomic]),
     ],
+    with_libraries: &[],
     without_server: tests![dragonfly::loses_no_job,],
 };

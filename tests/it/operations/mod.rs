@@ -35,6 +35,7 @@ pub const TESTS: Group = Group {
         machine::a_server_is_started_by_its_own_path,
     ],
     on_one: &[("valkey-9.1", tests![leaks::valgrind_finds_nothing])],
+    with_libraries: &[],
     without_server: tests![
         machine::a_server_is_found_in_path,
         machine::all_that_is_missing_is_listed_at_once,

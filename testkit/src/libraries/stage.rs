@@ -1,0 +1,133 @@
+//! A server with a user for producers and one for workers, and the library that is run
+//! on it.
+
+use std::process::Command;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use super::account::Account;
+use super::folder::Folder;
+use super::programs::Program;
+use super::table::Library;
+use crate::options::Options;
+use crate::resp::Resp;
+use crate::server::Server;
+
+/// The user of the workers, who may be named in `rescue-users`.
+pub const WORKER: &str = "worker";
+
+/// The user of the producer.
+pub const PRODUCER: &str = "producer";
+
+/// A server, a library, and what its jobs have written.
+pub struct Stage {
+    /// The library.
+    pub library: &'static Library,
+    /// Its server.
+    pub server: Server,
+    /// A connection of the server's operator.
+    pub con: Resp,
+    /// What its jobs have written.
+    pub folder: Folder,
+    started: usize,
+}
+
+impl Stage {
+    /// Starts the server, on a port, with both users.
+    ///
+    /// # Panics
+    /// If it does not start.
+    #[must_use]
+    pub fn new(library: &'static Library, options: Options) -> Self {
+        let server = options.port().start();
+        let mut con = server.connect();
+        for user in [WORKER, PRODUCER] {
+            con.must(&format!("ACL SETUSER {user} reset on >secret ~* &* +@all"));
+        }
+        Self {
+            library,
+            server,
+            con,
+            folder: Folder::new(),
+            started: 0,
+        }
+    }
+
+    /// Opens a connection of the producer's user.
+    ///
+    /// # Panics
+    /// If the server refuses.
+    #[must_use]
+    pub fn as_producer(&self) -> Resp {
+        let mut con = self.server.connect();
+        con.must(&format!("AUTH {PRODUCER} secret"));
+        con
+    }
+
+    /// Runs a producer until the server refuses, or for `most` jobs.
+    pub fn produce(&mut self, most: Option<usize>) {
+        let mut producer = self.start_producer(most);
+        producer.wait();
+    }
+
+    /// Starts a producer, which ends when the server refuses, or after `most` jobs.
+    pub fn start_producer(&mut self, most: Option<usize>) -> Program {
+        let mut command = self.library.producer(&self.url(PRODUCER));
+        // Those that were refused had a number too.
+        let first = self.folder.accepted().len() + self.folder.refused().lines().count();
+        command.env("FIRST", first.to_string());
+        command.envs(most.map(|most| ("MOST", most.to_string())));
+        self.start(command)
+    }
+
+    /// Starts the library's workers, with more variables in their environment.
+    pub fn start_workers(&mut self, variables: &[(&str, &str)]) -> Vec<Program> {
+        (0..self.library.processes)
+            .map(|_| {
+                let mut command = self.library.worker(&self.url(WORKER));
+                command.envs(variables.iter().copied());
+                self.start(command)
+            })
+            .collect()
+    }
+
+    /// Waits until the jobs done are `count`: true, or have not grown for `patience`:
+    /// false. Tells `progress` how many are done.
+    pub fn wait_until_done(
+        &self,
+        count: usize,
+        patience: Duration,
+        mut progress: impl FnMut(usize),
+    ) -> bool {
+        let mut done = self.folder.done().len();
+        let mut last = Instant::now();
+        while done < count {
+            if last.elapsed() > patience {
+                return false;
+            }
+            thread::sleep(Duration::from_millis(20));
+            let now = self.folder.done().len();
+            if now != done {
+                (done, last) = (now, Instant::now());
+                progress(done);
+            }
+        }
+        true
+    }
+
+    /// Accounts for each job.
+    pub fn settle(&mut self) -> Account {
+        Account::settle(&self.folder, [&mut self.con])
+    }
+
+    fn start(&mut self, mut command: Command) -> Program {
+        self.started += 1;
+        command.env("JOBS", self.folder.path());
+        let log = self.folder.path().join(format!("log-{}", self.started));
+        Program::start(&mut command, log)
+    }
+
+    fn url(&self, user: &str) -> String {
+        format!("redis://{user}:secret@127.0.0.1:{}/0", self.server.port)
+    }
+}

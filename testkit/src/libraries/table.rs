@@ -1,0 +1,234 @@
+//! The libraries, and how their producers and workers are started.
+
+use std::env;
+use std::fs;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+
+use crate::binary::workspace;
+
+/// The variable that, if set to `all`, demands every library.
+pub const REQUIRED: &str = "WURK_REQUIRE_LIBRARIES";
+
+/// What becomes of a library's jobs on a full server without wurk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Alone {
+    /// No job is done.
+    Stuck,
+    /// Jobs are done, and those that have failed once stay for ever.
+    StuckRetries,
+    /// Jobs are lost.
+    Loses,
+}
+
+/// A queue library, as its documentation says to run it.
+#[derive(Debug)]
+pub struct Library {
+    /// Its name, and the way it is run if there are several.
+    pub name: &'static str,
+    /// Its folder in `tests/libraries`, and in `target/libraries` if it is installed
+    /// there.
+    folder: &'static str,
+    /// The words that start a producer. What begins with `bin/` is in the library's
+    /// installation, and `{url}` is the server's address.
+    producer: &'static [&'static str],
+    /// The words that start a worker.
+    worker: &'static [&'static str],
+    /// How many worker processes are started.
+    pub processes: usize,
+    /// More of the programs' environment.
+    variables: &'static [(&'static str, &'static str)],
+    /// The percentage of `wurk.rescue-limit` that it needs to finish.
+    pub rescue_limit: u32,
+    /// What becomes of its jobs without wurk.
+    pub alone: Alone,
+}
+
+/// Every library.
+pub static LIBRARIES: [Library; 13] = [
+    Library {
+        worker: &[
+            "bin/celery",
+            "--app",
+            "tasks",
+            "worker",
+            "--concurrency",
+            "4",
+        ],
+        ..Library::python("celery")
+    },
+    Library {
+        worker: &["bin/rq", "worker", "--with-scheduler", "--url", "{url}"],
+        processes: 4,
+        ..Library::python("rq")
+    },
+    Library {
+        worker: &[
+            "bin/dramatiq",
+            "tasks",
+            "--processes",
+            "1",
+            "--threads",
+            "4",
+        ],
+        ..Library::python("dramatiq")
+    },
+    Library {
+        worker: &["bin/huey_consumer", "tasks.huey", "--workers", "4"],
+        alone: Alone::Loses,
+        ..Library::python("huey")
+    },
+    Library {
+        worker: &["bin/arq", "tasks.WorkerSettings"],
+        ..Library::python("arq")
+    },
+    Library {
+        name: "taskiq-list",
+        variables: &[("BROKER", "list")],
+        alone: Alone::Loses,
+        ..Library::TASKIQ
+    },
+    Library {
+        name: "taskiq-stream",
+        variables: &[("BROKER", "stream")],
+        rescue_limit: 20,
+        alone: Alone::StuckRetries,
+        ..Library::TASKIQ
+    },
+    Library::node("bullmq"),
+    Library::node("bull"),
+    Library::node("bee-queue"),
+    Library {
+        alone: Alone::Loses,
+        ..Library::SIDEKIQ
+    },
+    Library {
+        name: "gitlab-reliable",
+        folder: "gitlab-fetcher",
+        variables: &[("FETCH", "reliable")],
+        ..Library::SIDEKIQ
+    },
+    Library {
+        name: "gitlab-semi-reliable",
+        folder: "gitlab-fetcher",
+        variables: &[("FETCH", "semi-reliable")],
+        alone: Alone::Loses,
+        ..Library::SIDEKIQ
+    },
+];
+
+impl Library {
+    const TASKIQ: Self = Self {
+        worker: &["bin/taskiq", "worker", "tasks:broker"],
+        ..Self::python("taskiq")
+    };
+
+    const SIDEKIQ: Self = Self {
+        name: "sidekiq",
+        folder: "sidekiq",
+        producer: &["ruby", "../sidekiq/producer.rb"],
+        worker: &["sidekiq", "--require", "./worker.rb", "--concurrency", "4"],
+        processes: 1,
+        variables: &[],
+        rescue_limit: 10,
+        alone: Alone::Stuck,
+    };
+
+    const fn python(name: &'static str) -> Self {
+        Self {
+            name,
+            folder: name,
+            producer: &["bin/python", "producer.py"],
+            worker: &[],
+            ..Self::SIDEKIQ
+        }
+    }
+
+    const fn node(name: &'static str) -> Self {
+        Self {
+            name,
+            folder: name,
+            producer: &["node", "producer.js"],
+            worker: &["node", "worker.js"],
+            ..Self::SIDEKIQ
+        }
+    }
+
+    /// Returns the library of this name.
+    #[must_use]
+    pub fn by_name(name: &str) -> Option<&'static Self> {
+        LIBRARIES.iter().find(|library| library.name == name)
+    }
+
+    /// Whether it is installed, in the version that `tests/libraries` pins.
+    #[must_use]
+    pub fn is_installed(&self) -> bool {
+        let pinned = ["requirements.txt", "package-lock.json"]
+            .iter()
+            .find_map(|file| fs::read(self.source().join(file)).ok());
+        let Some(pinned) = pinned else {
+            // A package of Debian.
+            let check = Command::new("ruby")
+                .args(["-e", "require 'sidekiq-reliable-fetch'"])
+                .stderr(Stdio::null())
+                .status();
+            return check.is_ok_and(|status| status.success());
+        };
+        fs::read(self.installation().join("installed")).is_ok_and(|there| there == pinned)
+    }
+
+    /// Whether it is installed; if not, and [`REQUIRED`] is set, panics.
+    ///
+    /// # Panics
+    /// If it is required and not installed.
+    #[must_use]
+    pub fn is_installed_or_optional(&self) -> bool {
+        let installed = self.is_installed();
+        let required = env::var(REQUIRED).is_ok_and(|required| !required.is_empty());
+        assert!(
+            installed || !required,
+            "{} is not installed: run 'tools/libraries'",
+            self.name
+        );
+        installed
+    }
+
+    /// Returns the command that starts a producer at this address.
+    #[must_use]
+    pub fn producer(&self, url: &str) -> Command {
+        self.command(self.producer, url)
+    }
+
+    /// Returns the command that starts a worker at this address.
+    #[must_use]
+    pub fn worker(&self, url: &str) -> Command {
+        self.command(self.worker, url)
+    }
+
+    fn command(&self, words: &[&str], url: &str) -> Command {
+        let mut words = words.iter().map(|word| word.replace("{url}", url));
+        let program = words.next().unwrap_or_default();
+        let mut command = if program.starts_with("bin/") {
+            Command::new(self.installation().join(program))
+        } else {
+            Command::new(program)
+        };
+        command
+            .args(words)
+            .current_dir(self.source())
+            .env("REDIS_URL", url)
+            .env("PYTHONPATH", workspace().join("tests/libraries/job"))
+            .env("PYTHONDONTWRITEBYTECODE", "1")
+            .env("NODE_PATH", self.installation().join("node_modules"))
+            .envs(self.variables.iter().copied());
+        command
+    }
+
+    fn source(&self) -> PathBuf {
+        workspace().join("tests/libraries").join(self.folder)
+    }
+
+    fn installation(&self) -> PathBuf {
+        workspace().join("target/libraries").join(self.folder)
+    }
+}

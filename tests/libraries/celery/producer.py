@@ -1,0 +1,4 @@
+import job
+from tasks import run
+
+job.enqueue_all(run.delay)

@@ -1,0 +1,5 @@
+import job
+
+
+def run(id, payload):
+    job.run(id)

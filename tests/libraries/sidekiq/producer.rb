@@ -1,0 +1,3 @@
+require_relative "jobs"
+
+Job.enqueue_all { |id, payload| Run.perform_async(id, payload) }
