@@ -1,6 +1,7 @@
-//! A server with a user for producers and one for workers, and the library that is run
-//! on it.
+//! A server, or the nodes of a cluster, with a user for producers and one for workers,
+//! and the library that is run there.
 
+use std::collections::HashSet;
 use std::process::Command;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -19,13 +20,13 @@ pub const WORKER: &str = "worker";
 /// The user of the producer.
 pub const PRODUCER: &str = "producer";
 
-/// A server, a library, and what its jobs have written.
+/// A library, where it runs, and what its jobs have written.
 pub struct Stage {
     /// The library.
     pub library: &'static Library,
-    /// Its server.
-    pub server: Server,
-    /// A connection of the server's operator.
+    /// Its server, or the nodes of its cluster.
+    pub servers: Vec<Server>,
+    /// A connection of the operator, to the first.
     pub con: Resp,
     /// What its jobs have written.
     pub folder: Folder,
@@ -39,14 +40,26 @@ impl Stage {
     /// If it does not start.
     #[must_use]
     pub fn new(library: &'static Library, options: Options) -> Self {
-        let server = options.port().start();
-        let mut con = server.connect();
-        for user in [WORKER, PRODUCER] {
-            con.must(&format!("ACL SETUSER {user} reset on >secret ~* &* +@all"));
+        Self::on(library, vec![options.port().start()])
+    }
+
+    /// With a server that runs, or with the nodes of a cluster; adds both users to each.
+    ///
+    /// # Panics
+    /// If there is none, or one has no port.
+    #[must_use]
+    pub fn on(library: &'static Library, servers: Vec<Server>) -> Self {
+        for server in &servers {
+            assert_ne!(server.port, 0, "libraries connect to ports");
+            let mut con = server.connect();
+            for user in [WORKER, PRODUCER] {
+                con.must(&format!("ACL SETUSER {user} reset on >secret ~* &* +@all"));
+            }
         }
+        let con = servers[0].connect();
         Self {
             library,
-            server,
+            servers,
             con,
             folder: Folder::new(),
             started: 0,
@@ -59,7 +72,7 @@ impl Stage {
     /// If the server refuses.
     #[must_use]
     pub fn as_producer(&self) -> Resp {
-        let mut con = self.server.connect();
+        let mut con = self.servers[0].connect();
         con.must(&format!("AUTH {PRODUCER} secret"));
         con
     }
@@ -91,25 +104,26 @@ impl Stage {
             .collect()
     }
 
-    /// Waits until the jobs done are `count`: true, or have not grown for `patience`:
-    /// false. Tells `progress` how many are done.
+    /// Waits until `count` jobs are done, each counted once: true, or none has been for
+    /// `patience`: false. Tells `progress` how many are.
     pub fn wait_until_done(
         &self,
         count: usize,
         patience: Duration,
         mut progress: impl FnMut(usize),
     ) -> bool {
-        let mut done = self.folder.done().len();
+        let done = || self.folder.done().into_iter().collect::<HashSet<_>>().len();
+        let mut before = done();
         let mut last = Instant::now();
-        while done < count {
+        while before < count {
             if last.elapsed() > patience {
                 return false;
             }
             thread::sleep(Duration::from_millis(20));
-            let now = self.folder.done().len();
-            if now != done {
-                (done, last) = (now, Instant::now());
-                progress(done);
+            let now = done();
+            if now != before {
+                (before, last) = (now, Instant::now());
+                progress(now);
             }
         }
         true
@@ -128,6 +142,6 @@ impl Stage {
     }
 
     fn url(&self, user: &str) -> String {
-        format!("redis://{user}:secret@127.0.0.1:{}/0", self.server.port)
+        format!("redis://{user}:secret@127.0.0.1:{}/0", self.servers[0].port)
     }
 }

@@ -44,7 +44,7 @@ pub struct Library {
     pub alone: Alone,
 }
 
-/// Every library.
+/// Every library, as it is run on one server.
 pub static LIBRARIES: [Library; 13] = [
     Library {
         worker: &[
@@ -117,6 +117,22 @@ pub static LIBRARIES: [Library; 13] = [
     },
 ];
 
+/// Libraries as they are run on a cluster.
+pub static ON_CLUSTERS: [Library; 2] = [
+    Library {
+        name: "bullmq-cluster",
+        folder: "bullmq",
+        producer: &["node", "cluster-producer.js"],
+        worker: &["node", "cluster-worker.js"],
+        ..Library::SIDEKIQ
+    },
+    Library {
+        name: "redis-py-cluster",
+        worker: &["bin/python", "worker.py"],
+        ..Library::python("redis-py")
+    },
+];
+
 impl Library {
     const TASKIQ: Self = Self {
         worker: &["bin/taskiq", "worker", "tasks:broker"],
@@ -157,7 +173,8 @@ impl Library {
     /// Returns the library of this name.
     #[must_use]
     pub fn by_name(name: &str) -> Option<&'static Self> {
-        LIBRARIES.iter().find(|library| library.name == name)
+        let mut all = LIBRARIES.iter().chain(&ON_CLUSTERS);
+        all.find(|library| library.name == name)
     }
 
     /// Whether it is installed, in the version that `tests/libraries` pins.

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use wurk_testkit::Binary;
-use wurk_testkit::libraries::{Account, Alone, Library};
+use wurk_testkit::libraries::{Alone, Library};
 
 use super::scene::{self, Pressed, Start};
 use crate::support::wait::wait_until;
@@ -13,38 +13,29 @@ use crate::support::wait::wait_until;
 /// waits longer, for a retry, has lost jobs before.
 const PATIENCE: Duration = Duration::from_secs(6);
 
-pub fn cold(binary: &Binary, library: &'static Library) {
-    let account = account(binary, library, Start::Cold, Pressed::No);
-    let Account { done, lost, .. } = account;
-    match library.alone {
-        Alone::Stuck => assert_eq!((done, lost), (0, 0), "{account:?}"),
-        Alone::StuckRetries => assert_eq!(lost, 0, "{account:?}"),
-        Alone::Loses => assert!(lost > 0, "{account:?}"),
-    }
-}
-
-/// Those that lose jobs lose them in the order of life too: the server is full, and what
-/// one client frees another takes. One that stands still may get a call through then,
-/// and how far it comes is chance.
-pub fn under_pressure(binary: &Binary, library: &'static Library) {
-    if library.alone == Alone::Loses {
-        let account = account(binary, library, Start::Cold, Pressed::Yes);
-        assert!(account.lost > 0, "{account:?}");
-    }
-}
-
-/// Runs the library until it does no more, and accounts for its jobs.
-fn account(binary: &Binary, library: &'static Library, start: Start, pressed: Pressed) -> Account {
+pub fn stands_still_or_loses_jobs(binary: &Binary, library: &'static Library) {
+    // A server that is held full loses all that fails. One that is not loses some of
+    // them, in life and in a full run, if others take what gets free.
+    let pressed = if scene::is_full_size() && library.alone == Alone::Loses {
+        Pressed::Yes
+    } else {
+        Pressed::No
+    };
     let options = scene::without(binary);
-    let mut scene = scene::full(library, options, start, pressed, &[]);
+    let mut scene = scene::full(library, options, Start::Cold, pressed, &[]);
     let refused = scene.refused;
     wait_until("the server has refused the workers", || {
-        scene::refusals(&mut scene.stage) > refused
+        scene::refusals(&mut scene.stage.con) > refused
     });
     let accepted = scene.stage.folder.accepted().len();
     let all = scene.stage.wait_until_done(accepted, PATIENCE, |_| ());
     scene.workers.clear();
     let account = scene.stage.settle();
+    scene::report(&mut scene.stage, "without", &account);
     assert!(!all, "{account:?}");
-    account
+    match library.alone {
+        Alone::Stuck => assert_eq!((account.done, account.lost), (0, 0), "{account:?}"),
+        Alone::StuckRetries => assert_eq!(account.lost, 0, "{account:?}"),
+        Alone::Loses => assert!(account.lost > 0, "{account:?}"),
+    }
 }

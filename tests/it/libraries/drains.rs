@@ -1,7 +1,7 @@
 //! With its workers' user named, each library does every job of a full server, once.
 
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use wurk_testkit::Binary;
 use wurk_testkit::libraries::Library;
@@ -21,7 +21,6 @@ pub fn under_pressure(binary: &Binary, library: &'static Library) {
 }
 
 fn drains(binary: &Binary, library: &'static Library, start: Start, pressed: Pressed) {
-    let began = Instant::now();
     let options = scene::with(binary, library);
     let mut scene = scene::full(library, options, start, pressed, &[]);
     let accepted = scene.stage.folder.accepted().len();
@@ -31,17 +30,10 @@ fn drains(binary: &Binary, library: &'static Library, start: Start, pressed: Pre
     let account = scene.stage.settle();
     assert!(all && account.is_complete(), "{account:?}");
     assert!(scene.stage.con.info("wurk", "wurk_rescues") > 0);
-    // The numbers of docs/libraries.md, whose servers have their limit unchanged.
-    if scene::is_full_size() {
-        let peak = scene
-            .stage
-            .con
-            .info("wurk", "wurk_bytes_past_maxmemory_peak");
-        println!(
-            "| {} | {binary} | {start:?}, pressed: {pressed:?} | {accepted} | {:.1} MB | {:.0} s |",
-            library.name,
-            peak as f64 / 1e6,
-            began.elapsed().as_secs_f64(),
-        );
-    }
+    let kind = match (start, pressed) {
+        (Start::Warm, _) => "warm",
+        (Start::Cold, Pressed::No) => "cold",
+        (Start::Cold, Pressed::Yes) => "pressed",
+    };
+    scene::report(&mut scene.stage, kind, &account);
 }

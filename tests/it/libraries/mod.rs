@@ -2,8 +2,10 @@
 //! workers' user named every job is done, once; without the module they stand still or
 //! lose jobs. `testkit` runs them, and `tests/libraries` has their programs.
 
+mod cluster;
 mod controls;
 mod drains;
+mod kills;
 mod scene;
 
 use crate::suite::{Group, LibraryTest};
@@ -13,12 +15,27 @@ const DRAINS: &[LibraryTest] = tests![
     drains::cold,
     drains::warm,
     drains::under_pressure,
-    controls::cold,
-    controls::under_pressure,
+    controls::stands_still_or_loses_jobs,
 ];
 
 /// The tests of this group.
 pub const TESTS: Group = Group {
-    with_libraries: &[("redis-8.2", DRAINS), ("valkey-9.1", DRAINS)],
+    on_one: &[(
+        "redis-8.2",
+        tests![
+            cluster::bullmq,
+            cluster::lists_by_redis_py,
+            kills::celery,
+            kills::dramatiq,
+            kills::bullmq,
+            kills::bull,
+            kills::bee_queue,
+        ],
+    )],
+    with_libraries: &[
+        ("redis-8.2", DRAINS),
+        ("valkey-9.1", DRAINS),
+        ("redict-7.3", tests![drains::cold]),
+    ],
     ..Group::EMPTY
 };

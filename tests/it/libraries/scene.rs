@@ -6,8 +6,8 @@ use std::time::Duration;
 use wurk_testkit::libraries::memory::{self, Pressure};
 use wurk_testkit::libraries::programs::Program;
 use wurk_testkit::libraries::stage::WORKER;
-use wurk_testkit::libraries::{Library, Stage};
-use wurk_testkit::{Binary, Options};
+use wurk_testkit::libraries::{Account, Library, Stage};
+use wurk_testkit::{Binary, Options, Resp};
 
 use crate::support::wait::wait_until;
 
@@ -15,10 +15,8 @@ use crate::support::wait::wait_until;
 /// to retry, which adds up to ten seconds to any delay, and looks every few seconds.
 pub const PATIENCE: Duration = Duration::from_secs(60);
 
-/// The memory of [`MAXMEMORY`] that jobs may take at most, and how many there are at
-/// least; in a full run they take all of it.
+/// The memory of [`MAXMEMORY`] that jobs may take.
 const ROOM: i64 = 1_000_000;
-const JOBS: usize = 150;
 
 /// The server's limit. Clients' buffers must be small beside it, and beside the part of
 /// it that is the rescue limit.
@@ -49,7 +47,7 @@ pub struct Scene {
     pub refused: u64,
 }
 
-/// Whether every job that the server can hold is enqueued, in place of a few hundred.
+/// Whether thousands of jobs are enqueued, in all of the server's memory.
 pub fn is_full_size() -> bool {
     env::var("WURK_LIBRARIES").is_ok_and(|size| size == "full")
 }
@@ -61,9 +59,15 @@ pub fn without(binary: &Binary) -> Options {
         .set("maxmemory-policy", &["noeviction"])
 }
 
-/// A server that rescues the workers.
+/// A server that rescues the workers: up to the limit that the library needs, or, where
+/// that is measured, without one.
 pub fn with(binary: &Binary, library: &Library) -> Options {
-    let limit = library.rescue_limit.to_string();
+    let limit = if is_full_size() {
+        0
+    } else {
+        library.rescue_limit
+    };
+    let limit = limit.to_string();
     without(binary).module_with(&["rescue-users", WORKER, "rescue-limit", &limit])
 }
 
@@ -84,23 +88,26 @@ pub fn full(
         stage.produce(Some(20));
         wait_until("a worker holds a job", || !stage.folder.held().is_empty());
     }
-    if is_full_size() {
-        stage.produce(None);
-    } else {
+    let mut jobs = 5_000;
+    if !is_full_size() {
         memory::leave(&mut stage.con, ROOM);
-        let mut producer = stage.start_producer(None);
-        wait_until("the server has taken jobs", || {
-            stage.folder.accepted().len() >= JOBS || producer.has_ended()
-        });
-        memory::fill(&mut stage.con);
-        producer.wait();
+        jobs = 150;
     }
+    let mut producer = stage.start_producer(None);
+    wait_until("the server has taken jobs", || {
+        stage.folder.accepted().len() >= jobs || producer.has_ended()
+    });
+    memory::fill(&mut stage.con);
+    producer.wait();
     let refused = stage.folder.refused();
     assert!(!refused.is_empty(), "the producer ended without an error");
-    assert!(refusals(&mut stage) > 0, "the producer ended by {refused}");
+    assert!(
+        refusals(&mut stage.con) > 0,
+        "the producer ended by {refused}"
+    );
     memory::fill(&mut stage.con); // Until the smallest key is refused.
     let pressure = keep_full(&mut stage, pressed);
-    let refused = refusals(&mut stage);
+    let refused = refusals(&mut stage.con);
     if start == Start::Warm {
         stage.folder.open_gate();
     } else {
@@ -127,11 +134,32 @@ fn keep_full(stage: &mut Stage, pressed: Pressed) -> Option<Pressure> {
 }
 
 /// How often the server has refused a command because it is full.
-pub fn refusals(stage: &mut Stage) -> u64 {
-    let stats = stage.con.say("INFO errorstats").to_string();
+pub fn refusals(con: &mut Resp) -> u64 {
+    let stats = con.say("INFO errorstats").to_string();
     let count = stats.split("errorstat_OOM:count=").nth(1);
     let digits = count.map(|count| count.chars().take_while(char::is_ascii_digit));
     digits.map_or(0, |digits| {
         digits.collect::<String>().parse().expect("a number")
     })
+}
+
+/// Prints a row of what is measured in a full run, from which docs/libraries.md is made.
+/// In others the limit is lowered, and how far it is passed says nothing.
+pub fn report(stage: &mut Stage, how: &str, account: &Account) {
+    if !is_full_size() {
+        return;
+    }
+    let counters = stage.con.say("INFO wurk").to_string();
+    let peak = counters.split("wurk_bytes_past_maxmemory_peak:").nth(1);
+    let peak = peak.and_then(|rest| rest.split('\\').next()).unwrap_or("");
+    let server = &stage.servers[0].binary;
+    println!(
+        "measured {} {server} {how} accepted {} done {} lost {} left {} twice {} past {peak}",
+        stage.library.name,
+        account.accepted,
+        account.done,
+        account.lost,
+        account.left,
+        account.twice,
+    );
 }

@@ -6,10 +6,10 @@ import job
 
 app = Celery("tasks", broker=os.environ["REDIS_URL"])
 
-# For a worker that is killed: its jobs return after this many seconds.
-if "VISIBILITY_TIMEOUT" in os.environ:
+# The jobs of a worker that is killed return after this many seconds.
+if "RECOVER_AFTER" in os.environ:
     app.conf.task_acks_late = True
-    app.conf.broker_transport_options = {"visibility_timeout": int(os.environ["VISIBILITY_TIMEOUT"])}
+    app.conf.broker_transport_options = {"visibility_timeout": int(os.environ["RECOVER_AFTER"])}
 
 
 @app.task(autoretry_for=(Exception,), default_retry_delay=1)
