@@ -5,9 +5,12 @@
 SHELL := /bin/bash
 export CARGO ?= cargo
 
-# The demo's server (the path of its program), and `no` to drain without the module.
+# The demo's server (the path of its program), `no` to drain without the module, and a
+# queue library to show: celery, rq, dramatiq, huey, arq, taskiq-list, taskiq-stream,
+# bullmq, bull, bee-queue, sidekiq, gitlab-fetcher, gitlab-fetcher-semi-reliable.
 SERVER ?=
 MODULE ?= yes
+LIBRARY ?=
 # Part of a test's name: run only the tests whose names contain it.
 TEST ?=
 # Arguments for the benchmark, and the doctor's server.
@@ -19,15 +22,16 @@ PREFIX ?= /usr
 DESTDIR ?=
 
 # The path is not resolved: a server may decide by its own name what it is.
-demo_arguments = $(if $(SERVER),--server '$(SERVER)') $(if $(filter no,$(MODULE)),--no-module)
+demo_arguments = $(if $(SERVER),--server '$(SERVER)') $(if $(filter no,$(MODULE)),--no-module) $(if $(LIBRARY),--library '$(LIBRARY)')
 
 .PHONY: help demo test libraries build lint servers bench doctor deb install
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' Makefile
 
-demo: ## fill a Redis until it refuses, and drain it (SERVER=path, MODULE=no)
+demo: ## fill a Redis until it refuses, and drain it (LIBRARY=celery, SERVER=path, MODULE=no)
 	@tools/need rust compiler libclang $(if $(SERVER),,server)
+	@$(if $(LIBRARY),tools/libraries '$(LIBRARY)' >&2)
 	@tools/build --quiet
 	@$(CARGO) run --release --quiet --package wurk-demo -- $(demo_arguments)
 

@@ -32,23 +32,20 @@ pub(crate) fn settle(
     }
 
     let used = progress::memory(con, "used_memory")?;
-    let mut table = Table::new();
-    table.load_preset(presets::UTF8_BORDERS_ONLY);
-    for (what, count) in [
+    let counts = [
         ("pushed", pushed.len()),
         ("done", done.len()),
         ("failed, waiting in retry", retry.len()),
         ("in flight", in_flight.len()),
         ("in queues", waiting.len()),
         ("requeued and claimed again", requeued),
-    ] {
-        table.add_row([what.to_owned(), progress::grouped(count)]);
-    }
-    table.add_row(["memory used at the end".to_owned(), progress::bytes(used)]);
-    if let Some(column) = table.column_mut(1) {
-        column.set_cell_alignment(CellAlignment::Right);
-    }
-    println!("{table}");
+    ];
+    let mut rows: Vec<_> = counts
+        .into_iter()
+        .map(|(what, count)| (what, progress::grouped(count)))
+        .collect();
+    rows.push(("memory used at the end", progress::bytes(used)));
+    table(&rows);
 
     let found = [done, retry, in_flight, waiting].concat();
     let places = found.len();
@@ -63,13 +60,31 @@ pub(crate) fn settle(
             progress::grouped(unknown)
         );
     }
+    last_line(pushed.len(), lost);
+    Ok(lost + twice + unknown == 0)
+}
+
+/// Prints names and values in two columns.
+pub(crate) fn table(rows: &[(&str, String)]) {
+    let mut table = Table::new();
+    table.load_preset(presets::UTF8_BORDERS_ONLY);
+    for (what, value) in rows {
+        table.add_row([what, value.as_str()]);
+    }
+    if let Some(column) = table.column_mut(1) {
+        column.set_cell_alignment(CellAlignment::Right);
+    }
+    println!("{table}");
+}
+
+/// Prints what a demo is run for.
+pub(crate) fn last_line(jobs: usize, lost: usize) {
     println!(
         "{} jobs in, {} accounted for, {} lost",
-        progress::grouped(pushed.len()),
-        progress::grouped(pushed.len() - lost),
+        progress::grouped(jobs),
+        progress::grouped(jobs - lost),
         progress::grouped(lost),
     );
-    Ok(lost + twice + unknown == 0)
 }
 
 fn list(con: &mut Connection, key: &[u8]) -> RedisResult<Vec<Vec<u8>>> {

@@ -1,5 +1,6 @@
 //! Fills a Redis until it refuses writes, shows the error that a worker gets then, and
-//! drains it by the client; then once more by workers that know nothing of wurk.
+//! drains it by the client; then once more by workers that know nothing of wurk. With a
+//! library's name: by the workers of that library.
 //! Prints a table at the end of each, and fails if a job is lost.
 //!
 //! | module | what is in it |
@@ -8,11 +9,13 @@
 //! | `drain` | workers drain the queues |
 //! | `ledger` | accounts for each job, and prints the table |
 //! | `rescue` | plain workers, whose user is named |
+//! | `library` | the workers of a queue library, whose user is named |
 //! | `progress` | progress bars, and numbers for people |
 
 mod drain;
 mod fill;
 mod ledger;
+mod library;
 mod progress;
 mod rescue;
 
@@ -33,6 +36,9 @@ struct Arguments {
     /// Do not load the module: drain by the scripts
     #[arg(long)]
     no_module: bool,
+    /// Show a queue library with its own workers: celery, rq, bullmq, sidekiq …
+    #[arg(long, value_name = "NAME")]
+    library: Option<String>,
     /// Memory that the server may use, in MiB
     #[arg(long, default_value_t = 64)]
     maxmemory: u32,
@@ -65,7 +71,7 @@ fn server(arguments: &Arguments) -> Option<Binary> {
             let all = Binary::all();
             let find = |suits: fn(&Binary) -> bool| all.iter().find(|binary| suits(binary));
             let plain = || find(Binary::loads_modules);
-            let found = if arguments.no_module {
+            let found = if arguments.no_module && arguments.library.is_none() {
                 plain().or(all.first())
             } else {
                 find(rescue::is_possible).or_else(plain)
@@ -81,21 +87,31 @@ fn run(arguments: &Arguments, binary: &Binary) -> RedisResult<bool> {
     let mut options = Options::new(binary)
         .set("maxmemory", &[&maxmemory])
         .set("maxmemory-policy", &["noeviction"]);
-    if with_module {
-        options = options.module();
-    }
-    let server = options.start();
     let (major, minor, patch) = binary.version;
     println!(
         "{} {major}.{minor}.{patch}, maxmemory {maxmemory} noeviction, {}",
         binary.name.split('-').next().unwrap_or(&binary.name),
         if with_module {
             "with the module"
+        } else if arguments.library.is_some() {
+            "without the module"
         } else {
             "without the module: by script"
         },
     );
-
+    if let Some(name) = &arguments.library {
+        return Ok(match library::find(name, binary, with_module) {
+            Ok(library) => library::show(library, &options, with_module),
+            Err(why) => {
+                eprintln!("{why}");
+                false
+            }
+        });
+    }
+    if with_module {
+        options = options.module();
+    }
+    let server = options.start();
     let client = redis::Client::open(server.url())?;
     let queues = ["queue:critical", "queue:default", "queue:bulk"]
         .map(|name| Queue::new(name, format!("{name}|demo|{}|f00|0", server.id())));

@@ -36,6 +36,16 @@ impl Folder {
         self.lines("held")
     }
 
+    /// How many jobs have failed once.
+    #[must_use]
+    pub fn failed_once(&self) -> usize {
+        let files = fs::read_dir(self.path()).into_iter().flatten().flatten();
+        let names = files.map(|file| file.file_name());
+        names
+            .filter(|name| name.to_string_lossy().starts_with("failed-"))
+            .count()
+    }
+
     /// The error that ended the producer.
     #[must_use]
     pub fn refused(&self) -> String {

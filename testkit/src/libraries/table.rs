@@ -26,8 +26,8 @@ pub enum Alone {
 pub struct Library {
     /// Its name, and the way it is run if there are several.
     pub name: &'static str,
-    /// Its folder in `tests/libraries`, and in `target/libraries` if it is installed
-    /// there.
+    /// Its folder in `tests/libraries`, with which its name begins, and in
+    /// `target/libraries` if it is installed there.
     folder: &'static str,
     /// The words that start a producer. What begins with `bin/` is in the library's
     /// installation, and `{url}` is the server's address.
@@ -60,6 +60,8 @@ pub static LIBRARIES: [Library; 13] = [
     Library {
         worker: &["bin/rq", "worker", "--with-scheduler", "--url", "{url}"],
         processes: 4,
+        // It keeps a result of each job for 500 seconds.
+        rescue_limit: 60,
         ..Library::python("rq")
     },
     Library {
@@ -103,13 +105,13 @@ pub static LIBRARIES: [Library; 13] = [
         ..Library::SIDEKIQ
     },
     Library {
-        name: "gitlab-reliable",
+        name: "gitlab-fetcher",
         folder: "gitlab-fetcher",
         variables: &[("FETCH", "reliable")],
         ..Library::SIDEKIQ
     },
     Library {
-        name: "gitlab-semi-reliable",
+        name: "gitlab-fetcher-semi-reliable",
         folder: "gitlab-fetcher",
         variables: &[("FETCH", "semi-reliable")],
         alone: Alone::Loses,

@@ -41,7 +41,7 @@ def enqueue_all(enqueue):
         try:
             enqueue(id, PAYLOAD)
         except Exception as error:
-            write("refused", repr(error))
+            write("refused", f"{type(error).__name__}: {error}")
             return
         write("accepted", id)
 
