@@ -73,7 +73,8 @@ fn fill(library: &'static Library, options: &Options) -> Stage {
 
 /// An error on one line, without the middle of a long one, which may be the job itself.
 fn short(error: &str) -> String {
-    let characters: Vec<_> = error.escape_debug().collect();
+    let printable = |c: char| if c.is_control() { '.' } else { c };
+    let characters: Vec<_> = error.chars().map(printable).collect();
     match characters.len() {
         ..=200 => characters.into_iter().collect(),
         length => {
@@ -95,7 +96,10 @@ fn show_filling(stage: &mut Stage, bar: &ProgressBar) -> usize {
 fn alone(stage: &mut Stage) -> Account {
     let pressure = Pressure::start(stage.as_producer());
     let mut workers = stage.start_workers(&[]);
-    work(stage, stage.folder.accepted().len(), "alone    ", STILL);
+    let bar = jobs_bar(stage, "alone    ");
+    let jobs = stage.folder.accepted().len();
+    stage.wait_until_done(jobs, STILL, |done| bar.set_position(done as u64));
+    bar.finish_and_clear();
     let ended = workers.iter_mut().all(Program::has_ended);
     drop((workers, pressure));
     let account = stage.settle();
@@ -120,11 +124,11 @@ fn drain(stage: &mut Stage) -> bool {
     }
     let began = Instant::now();
     let workers = stage.start_workers(&[]);
-    let accepted = stage.folder.accepted().len();
-    work(stage, accepted, "draining ", PATIENCE);
+    let bar = jobs_bar(stage, "draining ");
+    let account = stage.drain(PATIENCE, |done| bar.set_position(done as u64));
+    bar.finish_and_clear();
     let seconds = began.elapsed().as_secs_f64();
     drop(workers);
-    let account = stage.settle();
     println!(
         "drained  by {}'s workers in {seconds:.1} s",
         stage.library.name
@@ -147,12 +151,10 @@ fn drain(stage: &mut Stage) -> bool {
     account.is_complete()
 }
 
-/// Waits until all jobs are done, or none is for `patience`, and shows how many are.
-fn work(stage: &Stage, jobs: usize, kind: &str, patience: Duration) {
+/// A bar of all jobs.
+fn jobs_bar(stage: &Stage, kind: &str) -> ProgressBar {
     let template = format!("{kind}{{wide_bar}} {{human_pos}} of {{human_len}} jobs");
-    let bar = progress::bar(jobs as u64, &template);
-    stage.wait_until_done(jobs, patience, |done| bar.set_position(done as u64));
-    bar.finish_and_clear();
+    progress::bar(stage.folder.accepted().len() as u64, &template)
 }
 
 fn memory_info(stage: &mut Stage, field: &str) -> u64 {

@@ -32,12 +32,14 @@ impl Account {
     /// # Panics
     /// If a connection fails.
     pub fn settle<'c>(folder: &Folder, nodes: impl IntoIterator<Item = &'c mut Resp>) -> Self {
-        let accepted: HashSet<_> = folder.accepted().into_iter().collect();
+        let mut accepted: HashSet<_> = folder.accepted().into_iter().collect();
         let mut runs = HashMap::<_, usize>::new();
         for id in folder.done() {
             *runs.entry(id).or_default() += 1;
         }
         let found: HashSet<_> = nodes.into_iter().flat_map(in_keys).collect();
+        let uncertain = folder.uncertain().into_iter();
+        accepted.extend(uncertain.filter(|id| runs.contains_key(id) || found.contains(id)));
         let left = found.iter().filter(|id| !runs.contains_key(*id)).count();
         let known = |id: &&String| accepted.contains(*id);
         let here = |id: &&String| runs.contains_key(*id) || found.contains(*id);

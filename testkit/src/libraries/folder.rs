@@ -24,6 +24,13 @@ impl Folder {
         self.lines("accepted")
     }
 
+    /// The jobs that were refused. A library that enqueues in several calls may have
+    /// enqueued them all the same.
+    #[must_use]
+    pub fn uncertain(&self) -> Vec<String> {
+        self.lines("uncertain")
+    }
+
     /// The jobs that have run, in order, one that ran twice twice.
     #[must_use]
     pub fn done(&self) -> Vec<String> {

@@ -87,7 +87,7 @@ impl Stage {
     pub fn start_producer(&mut self, most: Option<usize>) -> Program {
         let mut command = self.library.producer(&self.url(PRODUCER));
         // Those that were refused had a number too.
-        let first = self.folder.accepted().len() + self.folder.refused().lines().count();
+        let first = self.folder.accepted().len() + self.folder.uncertain().len();
         command.env("FIRST", first.to_string());
         command.envs(most.map(|most| ("MOST", most.to_string())));
         self.start(command)
@@ -127,6 +127,25 @@ impl Stage {
             }
         }
         true
+    }
+
+    /// Waits until every job is done, or none has been for `patience`, and accounts for
+    /// each. Tells `progress` how many are done.
+    ///
+    /// # Panics
+    /// If the server does not reply.
+    pub fn drain(&mut self, patience: Duration, progress: impl FnMut(usize)) -> Account {
+        let accepted = self.folder.accepted().len();
+        if self.wait_until_done(accepted, patience, progress) {
+            // One whose producer was refused may be there too.
+            let deadline = Instant::now() + patience;
+            while self.settle().left > 0 && Instant::now() < deadline {
+                thread::sleep(Duration::from_millis(100));
+            }
+            // One that is done twice may come a little later.
+            thread::sleep(Duration::from_millis(300));
+        }
+        self.settle()
     }
 
     /// Accounts for each job.

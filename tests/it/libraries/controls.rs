@@ -34,6 +34,8 @@ pub fn stands_still_or_loses_jobs(binary: &Binary, library: &'static Library) {
     scene::report(&mut scene.stage, "without", &account);
     assert!(!all, "{account:?}");
     match library.alone {
+        // A server that is not held full may let a few calls through.
+        Alone::Stuck if scene::is_full_size() => assert!(account.done < accepted / 50),
         Alone::Stuck => assert_eq!((account.done, account.lost), (0, 0), "{account:?}"),
         Alone::StuckRetries => assert_eq!(account.lost, 0, "{account:?}"),
         Alone::Loses => assert!(account.lost > 0, "{account:?}"),

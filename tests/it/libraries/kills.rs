@@ -62,9 +62,8 @@ fn recovers(binary: &Binary, name: &str) {
     // Celery looks for such jobs when it starts, and then rarely.
     thread::sleep(RECOVERED);
     scene.workers = stage.start_workers(&RECOVER);
-    let all = stage.wait_until_done(accepted, PATIENCE, |_| ());
-    thread::sleep(Duration::from_millis(300));
-    let account = stage.settle();
-    assert!(all && account.lost + account.unknown == 0, "{account:?}");
+    let account = stage.drain(PATIENCE, |_| ());
+    assert_eq!(account.done, account.accepted, "{account:?}");
+    assert_eq!(account.lost + account.unknown, 0, "{account:?}");
     assert_eq!(account.more, 0, "at most twice: {account:?}");
 }

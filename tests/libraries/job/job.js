@@ -26,6 +26,7 @@ async function enqueueAll(enqueue) {
     try {
       await enqueue({ id, payload });
     } catch (error) {
+      write('uncertain', id);
       write('refused', error);
       return;
     }

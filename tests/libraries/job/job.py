@@ -5,6 +5,7 @@ full:
 
 accepted   the jobs that the server took from the producer
 refused    the error that ended the producer
+uncertain  the job that was refused: a pipeline may have enqueued it all the same
 gate       while it is there, no job goes on
 held       the jobs that have met the gate
 failed-ID  a job that has failed once
@@ -41,6 +42,7 @@ def enqueue_all(enqueue):
         try:
             enqueue(id, PAYLOAD)
         except Exception as error:
+            write("uncertain", id)
             write("refused", f"{type(error).__name__}: {error}")
             return
         write("accepted", id)

@@ -22,6 +22,7 @@ module Job
       begin
         yield id, "x" * 500
       rescue StandardError => error
+        write("uncertain", id)
         return write("refused", "#{error.class}: #{error.message}")
       end
       write("accepted", id)
