@@ -209,6 +209,9 @@ impl Library {
             "{} is not installed: run 'tools/libraries'",
             self.name
         );
+        if !installed {
+            eprintln!("skipped: {} is not installed", self.name);
+        }
         installed
     }
 
