@@ -45,7 +45,7 @@ pub struct Library {
 }
 
 /// Every library, as it is run on one server.
-pub static LIBRARIES: [Library; 13] = [
+pub static LIBRARIES: [Library; 14] = [
     Library {
         worker: &[
             "bin/celery",
@@ -117,6 +117,14 @@ pub static LIBRARIES: [Library; 13] = [
         alone: Alone::Loses,
         ..Library::SIDEKIQ
     },
+    Library {
+        name: "rusty-sidekiq",
+        folder: "rusty-sidekiq",
+        producer: &["bin/rusty-sidekiq-jobs", "producer"],
+        worker: &["bin/rusty-sidekiq-jobs", "worker"],
+        alone: Alone::Loses,
+        ..Library::SIDEKIQ
+    },
 ];
 
 /// Libraries as they are run on a cluster.
@@ -182,7 +190,7 @@ impl Library {
     /// Whether it is installed, in the version that `tests/libraries` pins.
     #[must_use]
     pub fn is_installed(&self) -> bool {
-        let pinned = ["requirements.txt", "package-lock.json"]
+        let pinned = ["requirements.txt", "package-lock.json", "Cargo.lock"]
             .iter()
             .find_map(|file| fs::read(self.source().join(file)).ok());
         let Some(pinned) = pinned else {
