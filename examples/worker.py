@@ -2,7 +2,7 @@
 
     python3 examples/worker.py redis://127.0.0.1/ mail bulk
 
-Ends when every queue is empty; prints each job.
+Promotes the jobs whose retry is due. Ends when every queue is empty; prints each job.
 """
 import json, os, re, secrets, socket, sys, time
 from pathlib import Path
@@ -41,8 +41,8 @@ def is_oom(error):  # newer versions of redis-py have a class for it, and drop t
     return isinstance(error, getattr(redis.exceptions, "OutOfMemoryError", ())) or matches(error, OOM)
 
 
-def fall_back(command, keys, args, original_error):
-    """The module's command, the script, the script for servers before 7.0, or the original error."""
+def fall_back(command, keys, args, original_error=None):
+    """The module's command, the script, the script for servers before 7.0, or the original error, if there is one."""
     text = (LUA / f"{command.split('.')[1].lower()}.lua").read_text()
     legacy = (LUA / "before-7.0" / "write.lua").read_text() + text.split("\n", 1)[1]
     try:
@@ -54,11 +54,12 @@ def fall_back(command, keys, args, original_error):
         try:
             return r.eval(script, len(keys), *keys, *args)
         except redis.ResponseError as error:
+            last_error = error
             if matches(error, NO_SCRIPTS):
                 break
             if not is_oom(error) and not matches(error, CANNOT_COMPILE):
                 raise
-    raise original_error
+    raise original_error or last_error
 
 
 def claim():
@@ -75,7 +76,28 @@ def claim():
             return queues[claimed[0] - 1][1], claimed[1]
 
 
-while claimed := claim():
+def queue_of(job):
+    try:
+        name = json.loads(job)["queue"].encode()
+    except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
+        name = b"default"
+    return b"queue:" + name.removeprefix(b"queue:")
+
+
+def promote():
+    """Moves the jobs whose retry is due to their queues; of several workers one moves each job."""
+    while due := r.zrangebyscore("retry", "-inf", time.time(), start=0, num=100):  # never refused: it only reads
+        for job in due:
+            fall_back("WURK.PROMOTE", ["retry", queue_of(job)], [job])
+
+
+promoted = 0
+while True:
+    if time.time() >= promoted + 1:
+        promote()
+        promoted = time.time()
+    if not (claimed := claim()):
+        break
     private, job = claimed
     print(job.decode(), flush=True)
     r.lrem(private, 1, job)

@@ -4,6 +4,7 @@
 mod drain;
 mod kills;
 mod order;
+mod promote;
 mod reapers;
 mod refused_writes;
 mod replication;
@@ -19,6 +20,8 @@ pub const TESTS: Group = Group {
         drain::by_module,
         drain::by_script,
         kills::fifty_kills_lose_no_job,
+        promote::by_module,
+        promote::by_script,
         replication_stream::a_replica_needs_no_module,
         replication_stream::a_restart_needs_no_module,
         replication::chained_replicas_hold_the_same_data,
@@ -26,7 +29,11 @@ pub const TESTS: Group = Group {
         refused_writes::by_module_and_script,
         upgrade::by_failover_to_a_newer_replica,
     ],
-    before_modules: tests![drain::by_legacy_script, refused_writes::by_legacy_script,],
+    before_modules: tests![
+        drain::by_legacy_script,
+        promote::by_script,
+        refused_writes::by_legacy_script,
+    ],
     everywhere: tests![
         reapers::two_requeue_each_job_once,
         order::jobs_keep_their_order,

@@ -1,9 +1,11 @@
 //! The example workers in Python and Ruby drain a full server.
 
 use std::collections::HashSet;
+use std::thread;
 
 use wurk_testkit::{Binary, Options, Resp, Server};
 
+use crate::support::inspect::members;
 use crate::support::interpreters::{lines, python, ruby, run};
 
 /// A full server with jobs in two queues.
@@ -70,6 +72,39 @@ fn drains(binary: &Binary, interpreter: &str, example: &str) {
 pub fn python_drains(binary: &Binary) {
     if let Some(python) = python() {
         drains(binary, python, "examples/worker.py");
+    }
+}
+
+/// Of several workers at once one promotes each job, and one does it.
+pub fn python_promotes_each_job_once(binary: &Binary) {
+    let Some(python) = python() else { return };
+    for options in all_options(binary) {
+        let (server, mut con, mut jobs) = full_server(&options);
+        con.must("CONFIG SET maxmemory 0");
+        for number in 0..300 {
+            let queue = ["mail", "queue:bulk"][number % 2];
+            let job = format!(r#"{{"jid":"due {number}","queue":"{queue}"}}"#);
+            con.call(&["ZADD", "retry", "1", &job]);
+            jobs.insert(job);
+        }
+        let no_queue = ["not json", r#"{"queue":1}"#, "[1]"];
+        for job in no_queue {
+            con.call(&["ZADD", "retry", "1", job]);
+        }
+        con.call(&["ZADD", "retry", "9999999999", "not due"]);
+        con.must("CONFIG SET maxmemory 1");
+        let url = format!("redis://127.0.0.1:{}/", server.port);
+        let done: Vec<_> = thread::scope(|scope| {
+            let work = || lines(&run(python, &["examples/worker.py", &url, "mail", "bulk"]));
+            let workers = [(); 3].map(|()| scope.spawn(work));
+            let done = workers.map(|worker| worker.join().expect("a worker"));
+            done.concat()
+        });
+        assert_eq!(done.len(), jobs.len(), "each once");
+        assert_eq!(done.into_iter().collect::<HashSet<_>>(), jobs);
+        assert_eq!(members(&mut con, "ZRANGE retry 0 -1"), [b"not due"]);
+        let default = members(&mut con, "LRANGE queue:default 0 -1");
+        assert_eq!(default.len(), no_queue.len());
     }
 }
 

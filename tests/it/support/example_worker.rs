@@ -15,10 +15,17 @@ pub struct Worker(pub Child);
 
 impl Worker {
     pub fn start(server: &Server, done: &Path, more: &[&str]) -> Self {
+        Self::start_on(server, done, &["mail=3", "bu|lk=1"], more)
+    }
+
+    /// Starts one on these queues.
+    pub fn start_on(server: &Server, done: &Path, queues: &[&str], more: &[&str]) -> Self {
         let mut command = Command::new(program());
         command.args(["--url", &server.url(), "--ttl", "4", "--done"]);
         command.arg(done);
-        command.args(["--queue", "mail=3", "--queue", "bu|lk=1"]);
+        for queue in queues {
+            command.args(["--queue", queue]);
+        }
         command.args(more).stderr(Stdio::null());
         end_with_this_program(&mut command);
         let child = command.spawn();

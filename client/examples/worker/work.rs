@@ -1,0 +1,112 @@
+//! Claims and works on one job after another.
+
+use std::fs::File;
+use std::io::Write;
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::Duration;
+
+use redis::{Connection, RedisResult};
+use wurk_client::{Claimed, Queue};
+
+use crate::job::Job;
+use crate::{RETRY, Shared, now};
+
+impl Shared {
+    /// Claims and works on one job after another.
+    pub(crate) fn work(&self, con: &mut Connection, index: usize) -> RedisResult<()> {
+        let mut done = File::options()
+            .create(true)
+            .append(true)
+            .open(&self.arguments.done)?;
+        let names = self.arguments.queues.iter();
+        let queues: Vec<_> = names
+            .map(|queue| self.queue(format!("queue:{}", queue.name), index))
+            .collect();
+        let identity = self.process.identity();
+        // Jobs that this thread claimed on an earlier connection and did not finish.
+        for queue in &queues {
+            self.requeue_all(con, queue)?;
+        }
+        let heartbeat = self.heartbeat(&identity);
+        let timeout = Duration::from_secs(2);
+        while !self.stop.load(Relaxed) {
+            let queues = self.by_weight(&queues);
+            let claimed = self.wurk.claim_timeout(con, &heartbeat, &queues, timeout)?;
+            let Some(claimed) = claimed else {
+                continue;
+            };
+            self.pause(Duration::from_millis(self.arguments.work));
+            if self.stop.load(Relaxed) {
+                self.wurk.requeue(con, &claimed)?;
+            } else {
+                self.finish(con, &mut done, &claimed)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Does the job, or schedules its retry if it fails, and acknowledges it last, so
+    /// that it is never lost.
+    fn finish(
+        &self,
+        con: &mut Connection,
+        done: &mut File,
+        claimed: &Claimed<'_>,
+    ) -> RedisResult<()> {
+        let Claimed { queue, job, .. } = claimed;
+        let parsed = Job::parse(job);
+        let fails =
+            self.arguments.fail_one_in > 0 && fastrand::u32(..self.arguments.fail_one_in) == 0;
+        if fails {
+            let raised = parsed.and_then(|job| job.raise("retry_count", &queue.public));
+            let Some((count, again)) = raised else {
+                // Not a JSON object: retries cannot be counted in it, and equal jobs
+                // would be one member of the sorted set.
+                self.pause(Duration::from_secs(1));
+                self.wurk.requeue(con, claimed)?;
+                return Ok(());
+            };
+            // Later each time.
+            self.zadd(con, RETRY, now() + (count as f64).powi(2), &again)?;
+        } else {
+            let jid = parsed.and_then(|job| job.text("jid"));
+            // One write: other threads append to the file too.
+            let line = format!("{}\n", jid.as_deref().unwrap_or("no jid"));
+            done.write_all(line.as_bytes())?;
+        }
+        self.wurk.acknowledge(con, claimed)?;
+        Ok(())
+    }
+
+    /// Requeues a whole private list, starting with the job that was claimed last.
+    pub(crate) fn requeue_all(&self, con: &mut Connection, queue: &Queue) -> RedisResult<()> {
+        let jobs: Vec<Vec<u8>> = redis::cmd("LRANGE")
+            .arg(&queue.private)
+            .arg(0)
+            .arg(-1)
+            .query(con)?;
+        for job in jobs {
+            self.wurk.requeue(con, &Claimed::new(queue, job))?;
+        }
+        Ok(())
+    }
+
+    /// Shuffles the queues by their weights.
+    fn by_weight(&self, queues: &[Queue]) -> Vec<Queue> {
+        let weights = self.arguments.queues.iter();
+        let weights = weights.map(|queue| queue.weight.max(1));
+        let mut left: Vec<_> = queues.iter().zip(weights).collect();
+        let mut order = Vec::with_capacity(queues.len());
+        while !left.is_empty() {
+            let total: u32 = left.iter().map(|(_, weight)| weight).sum();
+            let mut drawn = fastrand::u32(..total);
+            let at = left.iter().position(|(_, weight)| {
+                let hit = drawn < *weight;
+                drawn = drawn.saturating_sub(*weight);
+                hit
+            });
+            order.push(left.remove(at.unwrap_or(0)).0.clone());
+        }
+        order
+    }
+}
