@@ -21,6 +21,10 @@ impl Job {
         serde_json::from_str(self.0.get(name)?.get()).ok()
     }
 
+    pub(crate) fn is_true(&self, name: &str) -> bool {
+        self.0.get(name).is_some_and(|value| value.get() == "true")
+    }
+
     /// Raises a count by one. Returns the new one and the job with it, in which `queue`
     /// is `public` if it has none.
     pub(crate) fn raise(mut self, count: &str, public: &[u8]) -> Option<(u64, String)> {

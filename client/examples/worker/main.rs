@@ -5,7 +5,7 @@
 //! The rest are plain commands, with the client as the fallback on a full server. A job
 //! is JSON with `jid` and `queue`; working on it appends its `jid` to a file. Jobs are
 //! done at least once: if a worker is killed between working and acknowledging, the
-//! reaper requeues its job.
+//! reaper brings its job back.
 //!
 //! ```sh
 //! cargo run --example worker -- --queue mail=3 --queue bulk=1 --done done.txt
@@ -15,7 +15,7 @@
 //! | --- | --- |
 //! | `work` | claims and works on one job after another; schedules the retry of one that fails |
 //! | `maintenance` | every second: the heartbeat, then the next two |
-//! | `reaper` | requeues the jobs of dead processes |
+//! | `reaper` | brings back the jobs of dead processes, and gives up on those that kill them |
 //! | `scheduler` | promotes jobs whose retry is due |
 //! | `job` | the JSON of a job |
 //! | `arguments` | the command line |
@@ -43,6 +43,8 @@ use arguments::Arguments;
 const PROCESSES: &[u8] = b"processes";
 /// The sorted set of jobs that wait for a retry.
 const RETRY: &[u8] = b"retry";
+/// The sorted set of jobs that nobody tries again, for people to look at.
+const DEAD: &[u8] = b"dead";
 
 /// What all threads share.
 struct Shared {

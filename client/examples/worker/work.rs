@@ -6,6 +6,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
 use redis::{Connection, RedisResult};
+use signal_hook::consts::SIGKILL;
 use wurk_client::{Claimed, Queue};
 
 use crate::job::Job;
@@ -55,6 +56,10 @@ impl Shared {
     ) -> RedisResult<()> {
         let Claimed { queue, job, .. } = claimed;
         let parsed = Job::parse(job);
+        if parsed.as_ref().is_some_and(|job| job.is_true("kill")) {
+            // A poison message: as if it had taken all of the machine's memory.
+            signal_hook::low_level::raise(SIGKILL)?;
+        }
         let fails =
             self.arguments.fail_one_in > 0 && fastrand::u32(..self.arguments.fail_one_in) == 0;
         if fails {
@@ -79,7 +84,7 @@ impl Shared {
     }
 
     /// Requeues a whole private list, starting with the job that was claimed last.
-    pub(crate) fn requeue_all(&self, con: &mut Connection, queue: &Queue) -> RedisResult<()> {
+    fn requeue_all(&self, con: &mut Connection, queue: &Queue) -> RedisResult<()> {
         let jobs: Vec<Vec<u8>> = redis::cmd("LRANGE")
             .arg(&queue.private)
             .arg(0)

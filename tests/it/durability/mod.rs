@@ -4,6 +4,7 @@
 mod drain;
 mod kills;
 mod order;
+mod poison;
 mod promote;
 mod reapers;
 mod refused_writes;
@@ -37,6 +38,7 @@ pub const TESTS: Group = Group {
     everywhere: tests![
         reapers::two_requeue_each_job_once,
         order::jobs_keep_their_order,
+        poison::is_put_among_the_dead,
         worker::killed_loses_no_job,
         worker::stopped_requeues_its_jobs,
         worker::stopped_without_permission_leaves_its_jobs_to_the_reaper,
