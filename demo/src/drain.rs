@@ -90,16 +90,7 @@ fn work(
 ) -> RedisResult<Worked> {
     let mut random = Rng::with_seed(number as u64);
     let identity = format!("demo:{}:f00:{number}", std::process::id());
-    // Each worker has private lists of its own, although they share a process.
-    let queues: Vec<_> = queues
-        .iter()
-        .map(|queue| {
-            Queue::new(
-                queue.public.clone(),
-                [&queue.private, number.to_string().as_bytes()].concat(),
-            )
-        })
-        .collect();
+    let queues = of_worker(queues, number);
     let heartbeat =
         Heartbeat::new(b"processes", identity.as_bytes()).with_info(b"{\"tag\":\"demo\"}");
     let wurk = wurk.or_else_oom(refused.clone());
@@ -129,6 +120,15 @@ fn work(
             bar.set_message(progress::bytes(progress::memory(&mut con, "used_memory")?));
         }
     }
+}
+
+/// The queues with private lists of one worker's own, although they share a process.
+pub(crate) fn of_worker(queues: &[Queue], number: usize) -> Vec<Queue> {
+    let queues = queues.iter().map(|queue| {
+        let private = [&queue.private, number.to_string().as_bytes()].concat();
+        Queue::new(queue.public.clone(), private)
+    });
+    queues.collect()
 }
 
 pub(crate) fn now() -> f64 {

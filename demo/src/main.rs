@@ -1,6 +1,6 @@
 //! Fills a Redis until it refuses writes, shows the error that a worker gets then, and
-//! drains it by the client; then once more by workers that know nothing of wurk. With a
-//! library's name: by the workers of that library.
+//! drains it by the client; then once more, its jobs all due for a retry; then by workers
+//! that know nothing of wurk. With a library's name: by the workers of that library.
 //! Prints a table at the end of each, and fails if a job is lost.
 //!
 //! | module | what is in it |
@@ -8,6 +8,7 @@
 //! | `fill` | pushes jobs until the server refuses |
 //! | `drain` | workers drain the queues |
 //! | `ledger` | accounts for each job, and prints the table |
+//! | `retries` | a server whose jobs all wait for a retry |
 //! | `rescue` | plain workers, whose user is named |
 //! | `library` | the workers of a queue library, whose user is named |
 //! | `progress` | progress bars, and numbers for people |
@@ -18,6 +19,7 @@ mod ledger;
 mod library;
 mod progress;
 mod rescue;
+mod retries;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -121,6 +123,7 @@ fn run(arguments: &Arguments, binary: &Binary) -> RedisResult<bool> {
     let every_kind = worked.iter().any(|worked| worked.retried > 0)
         && worked.iter().any(|worked| worked.requeued > 0);
     let settled = ledger::settle(&mut con, &queues, &pushed, worked)? && every_kind;
+    let settled = retries::show(&client, &mut con, &queues, arguments.workers)? && settled;
     if !with_module {
         println!("\nplain workers, which know nothing of wurk, need the module: not shown");
         return Ok(settled);
