@@ -4,7 +4,7 @@
 #
 #   ruby examples/worker.rb redis://127.0.0.1/ mail bulk
 #
-# Ends when every queue is empty; prints each job.
+# Promotes the jobs whose retry is due. Ends when every queue is empty; prints each job.
 require "json"
 require "redis"
 require "securerandom"
@@ -37,7 +37,30 @@ claim = lambda do
   nil
 end
 
+# The queue that a job names, if it is JSON and names one.
+def queue_of(job)
+  name = JSON.parse(job)["queue"]
+  name.is_a?(String) ? "queue:#{name.delete_prefix('queue:')}" : "queue:default"
+rescue StandardError
+  "queue:default"
+end
+
+# Moves the jobs whose retry is due to their queues; of several workers one moves each.
+promote = lambda do
+  loop do # never refused: it only reads
+    due = conn.call("ZRANGEBYSCORE", "retry", "-inf", Time.now.to_f.to_s, "LIMIT", "0", "100")
+    break if due.empty?
+
+    due.each { |job| Wurk.promote(conn, nil, "retry", queue_of(job), job) }
+  end
+end
+
+promoted = 0
 loop do
+  if Time.now.to_f >= promoted + 1
+    promote.call
+    promoted = Time.now.to_f
+  end
   index, job = with_fallback(claim) { |oom| Wurk.claim(conn, oom, keys: keys, info: info, beat: Time.now.to_f) }
   break unless job
 

@@ -17,6 +17,7 @@ pub const TESTS: Group = Group {
     everywhere: tests![
         workers::python_drains,
         workers::python_promotes_each_job_once,
+        workers::ruby_promotes_each_job_once,
         workers::ruby_drains,
         ruby_file::calls_by_every_strategy,
         lost_replies::workers_do_not_send_again,

@@ -75,9 +75,20 @@ pub fn python_drains(binary: &Binary) {
     }
 }
 
-/// Of several workers at once one promotes each job, and one does it.
 pub fn python_promotes_each_job_once(binary: &Binary) {
-    let Some(python) = python() else { return };
+    if let Some(python) = python() {
+        promotes_each_job_once(binary, python, "examples/worker.py");
+    }
+}
+
+pub fn ruby_promotes_each_job_once(binary: &Binary) {
+    if let Some(ruby) = ruby() {
+        promotes_each_job_once(binary, ruby, "examples/worker.rb");
+    }
+}
+
+/// Of several workers at once one promotes each job, and one does it.
+fn promotes_each_job_once(binary: &Binary, interpreter: &str, example: &str) {
     for options in all_options(binary) {
         let (server, mut con, mut jobs) = full_server(&options);
         con.must("CONFIG SET maxmemory 0");
@@ -95,7 +106,7 @@ pub fn python_promotes_each_job_once(binary: &Binary) {
         con.must("CONFIG SET maxmemory 1");
         let url = format!("redis://127.0.0.1:{}/", server.port);
         let done: Vec<_> = thread::scope(|scope| {
-            let work = || lines(&run(python, &["examples/worker.py", &url, "mail", "bulk"]));
+            let work = || lines(&run(interpreter, &[example, &url, "mail", "bulk"]));
             let workers = [(); 3].map(|()| scope.spawn(work));
             let done = workers.map(|worker| worker.join().expect("a worker"));
             done.concat()
