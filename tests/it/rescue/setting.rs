@@ -86,6 +86,9 @@ pub fn filters_only_while_a_user_is_named(binary: &Binary) {
         assert_eq!(rescues == 1, !refused, "rescued, or refused");
         !refused
     };
+    // Known as somebody else's client, it is rescued from the moment it is named.
+    name(&mut con, "other");
+    assert!(!rescued(&mut con));
     for round in 0..3 {
         name(&mut con, WORKER);
         let filter = usize::from(has_filter(binary)).to_string();
