@@ -5,6 +5,7 @@
 //! | --- | --- |
 //! | `claim`, `bclaim`, `requeue`, `lock`, `zadd`, `promote`, `beat`, `rescue` | a command each, its contract above it |
 //! | `heartbeat` | how a claim keeps its process alive |
+//! | `transfer` | how a job leaves one key for a list, so that it is always in one of them |
 //! | `expiry`, `timeout` | which times to live and which timeouts the server can hold |
 //! | `server` | the one module that calls the server's API, and the only `unsafe` |
 //!
@@ -32,6 +33,7 @@ mod requeue;
 mod rescue;
 mod server;
 mod timeout;
+mod transfer;
 mod zadd;
 
 /// Everything the module adds to a server.

@@ -2,8 +2,9 @@
 
 use crate::server::stats::{self, Counter};
 use crate::server::{
-    Arg, Argument, Command, CommandInfo, Ctx, Error, KeyFlags, KeySpec, KeyType, Reply, Result,
+    Arg, Argument, Command, CommandInfo, Ctx, Error, KeyFlags, KeySpec, Reply, Result,
 };
+use crate::transfer::push_then_remove;
 
 /// `WURK.PROMOTE scheduled public job [payload]`
 ///
@@ -48,20 +49,12 @@ impl Command for Promote {
             [_, scheduled, public, job, payload] => (scheduled, public, job, payload),
             _ => return Err(Error::WrongArity),
         };
-        if !matches!(ctx.key_type(public), KeyType::List | KeyType::Absent) {
-            return Err(Error::WrongType);
-        }
-        if ctx
-            .call_readonly(c"ZSCORE", &[scheduled, job])
-            .into_result()?
-            .is_nil()
-        {
-            return Ok(Reply::Integer(0));
-        }
-        ctx.call_replicated(c"LPUSH", &[public, payload])
-            .into_result()?;
-        ctx.call_replicated(c"ZREM", &[scheduled, job])
-            .into_result()?;
-        Ok(Reply::Integer(1))
+        push_then_remove(
+            ctx,
+            public,
+            (c"ZSCORE", &[scheduled, job]),
+            (c"LPUSH", &[public, payload]),
+            (c"ZREM", &[scheduled, job]),
+        )
     }
 }

@@ -2,9 +2,10 @@
 
 use crate::server::stats::{self, Counter};
 use crate::server::{
-    Arg, Argument, Command, CommandInfo, Ctx, Error, KeyFlags, KeySpec, KeyType, Reply, Result,
+    Arg, Argument, Command, CommandInfo, Ctx, Error, KeyFlags, KeySpec, Reply, Result,
     shared_strings,
 };
+use crate::transfer::push_then_remove;
 
 /// `WURK.REQUEUE private public job`
 ///
@@ -41,23 +42,15 @@ impl Command for Requeue {
     const COUNTS: Option<[&'static Counter; 2]> = Some([&stats::REQUEUES, &stats::REQUEUES_MISSED]);
 
     fn run(ctx: &Ctx, args: &[Arg]) -> Result<Reply> {
-        let [_, private, public, job] = args else {
+        let [_, private, public, job] = *args else {
             return Err(Error::WrongArity);
         };
-        if !matches!(ctx.key_type(*public), KeyType::List | KeyType::Absent) {
-            return Err(Error::WrongType);
-        }
-        if ctx
-            .call_readonly(c"LPOS", &[*private, *job])
-            .into_result()?
-            .is_nil()
-        {
-            return Ok(Reply::Integer(0));
-        }
-        ctx.call_replicated(c"RPUSH", &[*public, *job])
-            .into_result()?;
-        ctx.call_replicated(c"LREM", &[*private, shared_strings::one(), *job])
-            .into_result()?;
-        Ok(Reply::Integer(1))
+        push_then_remove(
+            ctx,
+            public,
+            (c"LPOS", &[private, job]),
+            (c"RPUSH", &[public, job]),
+            (c"LREM", &[private, shared_strings::one(), job]),
+        )
     }
 }
