@@ -77,7 +77,6 @@ needed! {
     RedisModule_ReplyWithNullArray
     RedisModule_ReplyWithSimpleString
     RedisModule_ReplyWithString
-    RedisModule_RetainString
     RedisModule_ServerInfoGetFieldC
     RedisModule_SetAbsExpire
     RedisModule_SetCommandInfo

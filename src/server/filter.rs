@@ -120,11 +120,18 @@ unsafe extern "C" fn rescue(filtered: *mut RedisModuleCommandFilterCtx) {
     if !is_rescued {
         return;
     }
-    let name = shared_strings::rescue().pointer();
-    // SAFETY: as above. The server frees its own reference to the string.
+    let rescue = shared_strings::rescue().bytes();
+    // Not the shared string itself: a server with I/O threads may free the arguments of
+    // a client there, and the references to a string are not counted atomically.
+    // SAFETY: as above. The text is copied, and the string is the server's once it is
+    // inserted.
     unsafe {
-        api!(RedisModule_RetainString(ptr::null_mut(), name));
-        api!(RedisModule_CommandFilterArgInsert(filtered, 0, name));
+        let rescue = api!(RedisModule_CreateString(
+            ptr::null_mut(),
+            rescue.as_ptr().cast(),
+            rescue.len()
+        ));
+        api!(RedisModule_CommandFilterArgInsert(filtered, 0, rescue));
     }
 }
 
