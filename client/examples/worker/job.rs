@@ -41,7 +41,7 @@ impl Job {
 
 /// The queue that a job says it belongs to, by its name or its key; `queue:default` if
 /// it says nothing.
-pub(crate) fn public_of(job: &[u8]) -> String {
+pub(crate) fn queue_of(job: &[u8]) -> String {
     let name = Job::parse(job).and_then(|job| job.text("queue"));
     let name = name.as_deref().unwrap_or("default");
     format!("{PREFIX}{}", name.strip_prefix(PREFIX).unwrap_or(name))

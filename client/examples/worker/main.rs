@@ -35,7 +35,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use clap::Parser;
 use redis::{Client, Connection, RedisResult};
-use wurk_client::{Heartbeat, Info, Process, Queue, Wurk};
+use wurk_client::{Claimed, Heartbeat, Info, Process, Queue, Wurk};
 
 use arguments::Arguments;
 
@@ -155,6 +155,17 @@ impl Shared {
         })?;
         Ok(())
     }
+}
+
+/// The jobs in a private list, the one that was claimed last first.
+fn in_flight<'q>(con: &mut Connection, queue: &'q Queue) -> RedisResult<Vec<Claimed<'q>>> {
+    let jobs: Vec<Vec<u8>> = redis::cmd("LRANGE")
+        .arg(&queue.private)
+        .arg(0)
+        .arg(-1)
+        .query(con)?;
+    let jobs = jobs.into_iter();
+    Ok(jobs.map(|job| Claimed::new(queue, job)).collect())
 }
 
 fn now() -> f64 {

@@ -4,7 +4,7 @@ use redis::{Connection, RedisResult};
 use wurk_client::{Claimed, Queue};
 
 use crate::job::Job;
-use crate::{DEAD, PROCESSES, RETRY, Shared, now};
+use crate::{DEAD, PROCESSES, RETRY, Shared, in_flight, now};
 
 /// How often a job comes back from a dead process before it is taken for what killed it.
 const POISON: u64 = 3;
@@ -52,13 +52,8 @@ impl Shared {
 
     /// Brings back every job of a list that only this thread writes to.
     fn recover_all(&self, con: &mut Connection, own: &Queue) -> RedisResult<()> {
-        let jobs: Vec<Vec<u8>> = redis::cmd("LRANGE")
-            .arg(&own.private)
-            .arg(0)
-            .arg(-1)
-            .query(con)?;
-        for job in jobs {
-            self.recover(con, &Claimed::new(own, job))?;
+        for claimed in in_flight(con, own)? {
+            self.recover(con, &claimed)?;
         }
         Ok(())
     }

@@ -33,7 +33,7 @@ impl Shared {
                 break;
             }
             for job in due {
-                let public = job::public_of(&job);
+                let public = job::queue_of(&job);
                 let promotion = Promotion::new(RETRY, public.as_bytes(), &job);
                 match self.wurk.promote(con, &promotion) {
                     // Whatever else is due must not wait for the key of this queue.

@@ -10,7 +10,7 @@ use signal_hook::consts::SIGKILL;
 use wurk_client::{Claimed, Queue};
 
 use crate::job::Job;
-use crate::{RETRY, Shared, now};
+use crate::{RETRY, Shared, in_flight, now};
 
 impl Shared {
     /// Claims and works on one job after another.
@@ -85,13 +85,8 @@ impl Shared {
 
     /// Requeues a whole private list, starting with the job that was claimed last.
     fn requeue_all(&self, con: &mut Connection, queue: &Queue) -> RedisResult<()> {
-        let jobs: Vec<Vec<u8>> = redis::cmd("LRANGE")
-            .arg(&queue.private)
-            .arg(0)
-            .arg(-1)
-            .query(con)?;
-        for job in jobs {
-            self.wurk.requeue(con, &Claimed::new(queue, job))?;
+        for claimed in in_flight(con, queue)? {
+            self.wurk.requeue(con, &claimed)?;
         }
         Ok(())
     }
