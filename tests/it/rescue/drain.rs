@@ -3,12 +3,16 @@
 
 use std::collections::HashSet;
 
-use wurk_testkit::{Binary, Options, Resp};
+use wurk_testkit::libraries::memory;
+use wurk_testkit::{Binary, Options};
 
 use super::side::{self, WORKER, has_filter};
 use crate::support::interpreters::{interpreters, run};
 
 const JOBS: usize = 300;
+
+/// More bytes than the drained queue frees.
+const FREED: i64 = 160_000;
 
 /// Moves a job to its own list, works, and acknowledges; one of ten fails and is
 /// retried later.
@@ -49,7 +53,8 @@ pub fn a_plain_worker_in_python(binary: &Binary) {
     for number in 0..JOBS {
         producer.must(&format!("LPUSH queue:mail job-{number}"));
     }
-    fill(&mut con);
+    memory::fill(&mut con);
+    memory::hold_full(&mut con, FREED);
     let url = |user: &str| format!("redis://{user}:secret@127.0.0.1:{}/", server.port);
     // As another user it is stuck: that is what is changed.
     let stuck = run(python, &["-c", PROGRAM, &url("producer")]);
@@ -80,20 +85,4 @@ pub fn a_plain_worker_in_python(binary: &Binary) {
         refused.starts_with("OOM "),
         "producers stay refused: {refused}"
     );
-}
-
-/// Until the smallest key is refused: for longer than a moment.
-fn fill(con: &mut Resp) {
-    for size in [100_000, 10_000, 1_000, 100] {
-        let value = "f".repeat(size);
-        for number in 0.. {
-            let key = format!("filler:{size}:{number}");
-            if con.call(&["SET", &key, &value]).error().is_some() {
-                break;
-            }
-        }
-    }
-    // What a drained queue frees must not make room for producers.
-    let used = con.info("memory", "used_memory");
-    con.must(&format!("CONFIG SET maxmemory {}", used * 98 / 100));
 }
