@@ -6,8 +6,7 @@ SHELL := /bin/bash
 export CARGO ?= cargo
 
 # The demo's server (the path of its program), `no` to drain without the module, and a
-# queue library to show: celery, rq, dramatiq, huey, arq, taskiq-list, taskiq-stream,
-# bullmq, bull, bee-queue, sidekiq, gitlab-fetcher, gitlab-fetcher-semi-reliable.
+# queue library to show, by its name in docs/libraries.md.
 SERVER ?=
 MODULE ?= yes
 LIBRARY ?=
