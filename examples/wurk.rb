@@ -180,6 +180,7 @@ module Wurk
   end
   private_class_method :now
 
+  # From client/lua/, by tools/embed.
   WRITE_FIRST = <<~'LUA'
     -- Replaces the first line of a script on servers before 7.0: a write that a full
     -- server permits and that changes nothing, whatever type the key has. After its
