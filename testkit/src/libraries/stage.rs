@@ -30,6 +30,8 @@ pub struct Stage {
     pub con: Resp,
     /// What its jobs have written.
     pub folder: Folder,
+    /// Whether the workers rescue their own commands.
+    pub rescuing: bool,
     started: usize,
 }
 
@@ -62,6 +64,7 @@ impl Stage {
             servers,
             con,
             folder: Folder::new(),
+            rescuing: false,
             started: 0,
         }
     }
@@ -97,7 +100,12 @@ impl Stage {
     pub fn start_workers(&mut self, variables: &[(&str, &str)]) -> Vec<Program> {
         (0..self.library.processes)
             .map(|_| {
-                let mut command = self.library.worker(&self.url(WORKER));
+                let url = self.url(WORKER);
+                let mut command = if self.rescuing {
+                    self.library.rescuing_worker(&url)
+                } else {
+                    self.library.worker(&url)
+                };
                 command.envs(variables.iter().copied());
                 self.start(command)
             })

@@ -235,6 +235,49 @@ impl Library {
         self.command(self.worker, url)
     }
 
+    /// Whether its workers can rescue their own commands: rusty-sidekiq makes its
+    /// connections itself, of a type that nothing can be put around.
+    #[must_use]
+    pub fn rescues_itself(&self) -> bool {
+        self.folder != "rusty-sidekiq"
+    }
+
+    /// Returns the command that starts a worker which rescues its own commands, as
+    /// where no module can be loaded.
+    #[must_use]
+    pub fn rescuing_worker(&self, url: &str) -> Command {
+        let clients = workspace().join("clients");
+        let load = |option: &str, file: &str| format!("{option}{}", clients.join(file).display());
+        if self.worker[0] == "node" {
+            let mut command = self.worker(url);
+            command.env("NODE_OPTIONS", load("--require ", "node/wurk-rescue.js"));
+            command
+        } else if self.producer[0] == "ruby" {
+            let mut command = self.worker(url);
+            command.env("RUBYOPT", load("-r", "ruby/wurk_rescue.rb"));
+            command
+        } else if self.producer[0] == "bin/python" {
+            let program = self
+                .installation()
+                .join(self.worker[0])
+                .display()
+                .to_string();
+            let program = [
+                &["bin/python", "-m", "wurk_rescue", &program],
+                &self.worker[1..],
+            ];
+            let mut command = self.command(&program.concat(), url);
+            let job = workspace().join("tests/libraries/job");
+            let path = env::join_paths([job, clients.join("python")]);
+            command.env("PYTHONPATH", path.unwrap_or_default());
+            command
+        } else {
+            let mut command = self.worker(url);
+            command.env("RESCUE", "yes");
+            command
+        }
+    }
+
     fn command(&self, words: &[&str], url: &str) -> Command {
         let mut words = words.iter().map(|word| word.replace("{url}", url));
         let program = words.next().unwrap_or_default();

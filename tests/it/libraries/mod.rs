@@ -2,6 +2,7 @@
 //! workers' user named every job is done, once; without the module they stand still or
 //! lose jobs. `testkit` runs them, and `tests/libraries` has their programs.
 
+mod client_alone;
 mod cluster;
 mod controls;
 mod drains;
@@ -16,6 +17,13 @@ const DRAINS: &[LibraryTest] = tests![
     drains::warm,
     drains::under_pressure,
     controls::stands_still_or_loses_jobs,
+];
+
+/// What is shown of each on a stock server, if its workers rescue themselves.
+const ALONE: &[LibraryTest] = tests![
+    client_alone::cold,
+    client_alone::warm,
+    client_alone::under_pressure,
 ];
 
 /// The tests of this group.
@@ -36,6 +44,9 @@ pub const TESTS: Group = Group {
         ("redis-8.2", DRAINS),
         ("valkey-9.1", DRAINS),
         ("redict-7.3", tests![drains::cold]),
+        ("redis-8.2", ALONE),
+        ("valkey-9.1", ALONE),
+        ("redict-7.3", ALONE),
     ],
     ..Group::EMPTY
 };

@@ -80,7 +80,11 @@ pub fn full(
     pressed: Pressed,
     variables: &[(&str, &str)],
 ) -> Scene {
-    let mut stage = Stage::new(library, options);
+    fill(Stage::new(library, options), start, pressed, variables)
+}
+
+/// As [`full`], on a stage that is set.
+pub fn fill(mut stage: Stage, start: Start, pressed: Pressed, variables: &[(&str, &str)]) -> Scene {
     let mut workers = Vec::new();
     if start == Start::Warm {
         stage.folder.close_gate();
