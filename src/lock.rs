@@ -3,7 +3,7 @@
 use crate::expiry;
 use crate::server::stats::{self, Counter};
 use crate::server::{
-    Arg, Argument, Command, CommandInfo, Ctx, Error, KeyFlags, KeySpec, Reply, Result,
+    Arg, Argument, Command, CommandInfo, Ctx, Error, KeyFlags, KeySpec, KeyType, Reply, Result,
 };
 
 /// `WURK.LOCK key ttl`
@@ -37,6 +37,10 @@ impl Command for Lock {
         let milliseconds = ttl.integer().ok_or(Error::NotAnInteger)?;
         // SET would say the same, but in its own name.
         expiry::in_milliseconds(milliseconds, ctx.now()).ok_or(Error::InvalidExpire)?;
+        // Of the processes that ask every second, one is let in.
+        if ctx.open_for_writing(*key).key_type() != KeyType::Absent {
+            return Ok(Reply::Nil);
+        }
         let reply = ctx.set_if_absent(*key, c"1", *ttl).into_result()?;
         Ok(if reply.is_nil() {
             Reply::Nil

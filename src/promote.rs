@@ -52,9 +52,9 @@ impl Command for Promote {
         push_then_remove(
             ctx,
             public,
-            (c"ZSCORE", &[scheduled, job]),
-            (c"LPUSH", &[public, payload]),
-            (c"ZREM", &[scheduled, job]),
+            || ctx.sorted_set_has(scheduled, job),
+            || ctx.push_to_head(public, payload),
+            || ctx.remove_from_sorted_set(scheduled, job),
         )
     }
 }

@@ -3,7 +3,6 @@
 use crate::server::stats::{self, Counter};
 use crate::server::{
     Arg, Argument, Command, CommandInfo, Ctx, Error, KeyFlags, KeySpec, Reply, Result,
-    shared_strings,
 };
 use crate::transfer::push_then_remove;
 
@@ -48,9 +47,9 @@ impl Command for Requeue {
         push_then_remove(
             ctx,
             public,
-            (c"LPOS", &[private, job]),
-            (c"RPUSH", &[public, job]),
-            (c"LREM", &[private, shared_strings::one(), job]),
+            || ctx.list_holds(private, job),
+            || ctx.push_to_tail(public, job),
+            || ctx.remove_from_list(private, job),
         )
     }
 }

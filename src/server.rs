@@ -12,7 +12,8 @@
 //! | `api` | the API functions that the module needs |
 //! | `arg`, `shared_strings` | strings: of a client, owned, made once |
 //! | `call`, `call_reply` | commands of the server, called from inside it |
-//! | `key`, `keyspace` | open keys, and what is written to them |
+//! | `key`, `keyspace` | open keys, and what a command does besides its write |
+//! | `hash`, `list`, `sorted_set` | reads and writes of their values |
 //! | `reply`, `error` | what a command returns |
 //! | `command`, `command_info` | how a command is registered and called |
 //! | `blocking` | clients that wait |
@@ -40,12 +41,14 @@ mod ctx;
 mod error;
 mod events;
 mod filter;
+mod hash;
 mod info;
 mod inner_keys;
 mod key;
 mod key_flags;
 mod keyspace;
 mod limits;
+mod list;
 mod load;
 mod log;
 mod memory;
@@ -54,6 +57,7 @@ mod options;
 mod refusable;
 mod reply;
 pub(crate) mod shared_strings;
+mod sorted_set;
 pub(crate) mod stats;
 mod unload;
 mod users;

@@ -37,9 +37,7 @@ impl Command for Zadd {
         let [_, key, score, member] = args else {
             return Err(Error::WrongArity);
         };
-        let added = ctx
-            .call_replicated(c"ZADD", &[*key, *score, *member])
-            .into_result()?;
-        Ok(Reply::Integer(added.integer()))
+        let added = ctx.add_to_sorted_set(*key, *score, *member)?;
+        Ok(Reply::Integer(i64::from(added)))
     }
 }

@@ -58,6 +58,8 @@ needed! {
     RedisModule_IsKeysPositionRequest
     RedisModule_KeyAtPosWithFlags
     RedisModule_KeyType
+    RedisModule_ListDelete
+    RedisModule_ListGet
     RedisModule_ListPop
     RedisModule_ListPush
     RedisModule_LoadConfigs
@@ -88,6 +90,9 @@ needed! {
     RedisModule_SubscribeToServerEvent
     RedisModule_UnregisterCommandFilter
     RedisModule_WrongArity
+    RedisModule_ZsetAdd
+    RedisModule_ZsetRem
+    RedisModule_ZsetScore
 }
 
 /// Calls a needed function of the server, e.g. `api!(RedisModule_CloseKey(key))`.

@@ -80,18 +80,22 @@ impl<'a> Arg<'a> {
         (status == raw::REDISMODULE_OK as c_int).then_some(value)
     }
 
-    /// The argument as the server reads a timeout: as a long double, which holds
-    /// numbers that a double does not.
-    pub(crate) fn number(self) -> Number {
+    /// The argument as the server reads a score.
+    pub(crate) fn double(self) -> Option<f64> {
         let mut value = 0.0;
         // SAFETY: the string is valid, and `value` is written before it is read.
         let status = unsafe { api!(RedisModule_StringToDouble(self.pointer(), &mut value)) };
-        if status == raw::REDISMODULE_OK as c_int {
-            Number::Is(value)
-        } else {
-            let text = std::str::from_utf8(self.bytes()).unwrap_or_default();
-            hexadecimal(text).map_or_else(|| past_a_double(text), Number::Is)
+        (status == raw::REDISMODULE_OK as c_int).then_some(value)
+    }
+
+    /// The argument as the server reads a timeout: as a long double, which holds
+    /// numbers that a double does not.
+    pub(crate) fn number(self) -> Number {
+        if let Some(value) = self.double() {
+            return Number::Is(value);
         }
+        let text = std::str::from_utf8(self.bytes()).unwrap_or_default();
+        hexadecimal(text).map_or_else(|| past_a_double(text), Number::Is)
     }
 }
 

@@ -1,18 +1,15 @@
-//! Open keys, and what is read from and written to them directly.
-//!
-//! Nothing here notifies or replicates: see `keyspace`.
+//! Open keys: their types, and when they expire. What they hold is read and written in
+//! `hash`, `list` and `sorted_set`.
 
 use std::ffi::c_int;
 use std::marker::PhantomData;
-use std::ptr::{self, NonNull};
 use std::sync::atomic::{AtomicI32, Ordering::Relaxed};
 
-use redis_module::raw::{self, RedisModuleKey, RedisModuleString};
+use redis_module::raw::{self, RedisModuleKey};
 
 use super::api::api;
-use super::arg::{Arg, OwnedString};
+use super::arg::Arg;
 use super::ctx::Ctx;
-use super::error::{Error, Result};
 
 /// The type of a key's value, as far as a command cares.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,10 +19,13 @@ pub(crate) enum KeyType {
     Hash,
     List,
     Set,
+    SortedSet,
     /// Any other type.
     Other,
 }
 
+/// Reads as any command does.
+const READ_AS_USED: c_int = raw::REDISMODULE_READ as c_int;
 /// Reads without counting as a use of the key, as `TYPE` and `EXISTS` do.
 const READ: c_int = (raw::REDISMODULE_READ | raw::REDISMODULE_OPEN_KEY_NOTOUCH) as c_int;
 /// Opens for writing; an absent key is no miss.
@@ -51,7 +51,7 @@ pub(super) fn choose_peek_mode() {
 
 /// An open key. Closed at the end of its scope.
 pub(crate) struct Key<'c> {
-    raw: *mut RedisModuleKey,
+    pub(super) raw: *mut RedisModuleKey,
     call: PhantomData<&'c Ctx<'c>>,
 }
 
@@ -74,85 +74,15 @@ impl Key<'_> {
             raw::REDISMODULE_KEYTYPE_HASH => KeyType::Hash,
             raw::REDISMODULE_KEYTYPE_LIST => KeyType::List,
             raw::REDISMODULE_KEYTYPE_SET => KeyType::Set,
+            raw::REDISMODULE_KEYTYPE_ZSET => KeyType::SortedSet,
             _ => KeyType::Other,
         }
-    }
-
-    /// Sets a field, of a hash or an absent key. Refused if the key has become
-    /// something else, as another module may have seen to on an event.
-    pub(super) fn set_field(&self, field: Arg, value: Arg) -> Result<()> {
-        // SAFETY: a key that is open for writing, strings that are valid for this
-        // call, and the null that ends the list. The hash copies what it keeps.
-        let fields = unsafe {
-            api!(RedisModule_HashSet(
-                self.raw,
-                raw::REDISMODULE_HASH_COUNT_ALL as c_int,
-                field.pointer(),
-                value.pointer(),
-                ptr::null_mut::<RedisModuleString>(),
-            ))
-        };
-        if fields == 1 {
-            Ok(())
-        } else {
-            Err(Error::WrongType)
-        }
-    }
-
-    /// Whether the hash has a field that has not expired.
-    pub(super) fn has_field(&self, field: Arg) -> bool {
-        let mut exists: c_int = 0;
-        // SAFETY: a key that is open for writing, a string that is valid for this
-        // call, a place for the one number that is asked for, and the null that
-        // ends the list.
-        unsafe {
-            api!(RedisModule_HashGet(
-                self.raw,
-                raw::REDISMODULE_HASH_EXISTS as c_int,
-                field.pointer(),
-                &raw mut exists,
-                ptr::null_mut::<RedisModuleString>(),
-            ));
-        }
-        exists != 0
     }
 
     /// Sets when the key expires. `false` if it is absent.
     pub(super) fn set_expiry(&self, at: i64) -> bool {
         // SAFETY: a key that is open for writing.
         let status = unsafe { api!(RedisModule_SetAbsExpire(self.raw, at)) };
-        status == raw::REDISMODULE_OK as c_int
-    }
-
-    pub(super) fn pop_tail(&self) -> Option<OwnedString> {
-        // SAFETY: a key that is open for writing; the string that is popped is the
-        // module's to free.
-        unsafe {
-            let job = api!(RedisModule_ListPop(
-                self.raw,
-                raw::REDISMODULE_LIST_TAIL as c_int
-            ));
-            NonNull::new(job).map(|job| OwnedString::new(job))
-        }
-    }
-
-    pub(super) fn push_head(&self, job: &OwnedString) -> bool {
-        self.push(raw::REDISMODULE_LIST_HEAD, job)
-    }
-
-    pub(super) fn push_tail(&self, job: &OwnedString) -> bool {
-        self.push(raw::REDISMODULE_LIST_TAIL, job)
-    }
-
-    fn push(&self, end: isize, job: &OwnedString) -> bool {
-        // SAFETY: a key that is open for writing, and a string that is valid.
-        let status = unsafe {
-            api!(RedisModule_ListPush(
-                self.raw,
-                end as c_int,
-                job.arg().pointer()
-            ))
-        };
         status == raw::REDISMODULE_OK as c_int
     }
 }
@@ -173,6 +103,11 @@ impl Ctx<'_> {
     /// The type of `key`, with no trace in statistics, events or the LRU clock.
     pub(crate) fn peek_type(&self, key: Arg) -> KeyType {
         Key::open(self, key, PEEK.load(Relaxed)).key_type()
+    }
+
+    /// Opens `key` to read its value, as any command does.
+    pub(super) fn open_for_reading(&self, key: Arg) -> Key<'_> {
+        Key::open(self, key, READ_AS_USED)
     }
 
     /// Opens `key` for writing; without a trace until it is written to.

@@ -12,9 +12,9 @@ use super::config;
 use super::cron;
 use super::ctx::Ctx;
 use super::filter;
+use super::hash;
 use super::info;
 use super::key;
-use super::keyspace;
 use super::log;
 use super::memory;
 use super::options;
@@ -89,7 +89,7 @@ fn try_load(
     shared_strings::create();
     check_commands(ctx)?;
     key::choose_peek_mode();
-    keyspace::follow_server(ctx);
+    hash::follow_server(ctx);
     if !command_list::follow(ctx) {
         return Err("cannot subscribe to module events".into());
     }
@@ -112,7 +112,7 @@ fn try_load(
 
 /// The commands of the server that are called or replicated: what is replicated
 /// under a name that the server does not know is lost.
-const COMMANDS: [&CStr; 13] = [
+const COMMANDS: [&CStr; 12] = [
     c"HSET",
     c"LMOVE",
     c"LPOS",
@@ -125,7 +125,6 @@ const COMMANDS: [&CStr; 13] = [
     c"ZADD",
     c"ZREM",
     c"ZREMRANGEBYRANK",
-    c"ZSCORE",
 ];
 
 fn check_commands(ctx: *mut raw::RedisModuleCtx) -> Result<(), String> {

@@ -1,0 +1,189 @@
+//! Lists: the ends of an open key, and writes that do what the server's commands do.
+
+use std::ffi::c_int;
+use std::ptr::NonNull;
+
+use redis_module::raw;
+
+use super::api::api;
+use super::arg::{Arg, OwnedString};
+use super::ctx::Ctx;
+use super::error::{Error, Result};
+use super::key::{Key, KeyType};
+use super::shared_strings;
+
+impl Key<'_> {
+    fn pop_tail(&self) -> Option<OwnedString> {
+        // SAFETY: a key that is open for writing; the string that is popped is the
+        // module's to free.
+        unsafe {
+            let job = api!(RedisModule_ListPop(
+                self.raw,
+                raw::REDISMODULE_LIST_TAIL as c_int
+            ));
+            NonNull::new(job).map(|job| OwnedString::new(job))
+        }
+    }
+
+    fn push_head(&self, job: Arg) -> bool {
+        self.push(raw::REDISMODULE_LIST_HEAD, job)
+    }
+
+    fn push_tail(&self, job: Arg) -> bool {
+        self.push(raw::REDISMODULE_LIST_TAIL, job)
+    }
+
+    fn push(&self, end: isize, job: Arg) -> bool {
+        // SAFETY: a key that is open for writing, and a string that is valid.
+        let status = unsafe { api!(RedisModule_ListPush(self.raw, end as c_int, job.pointer())) };
+        status == raw::REDISMODULE_OK as c_int
+    }
+
+    /// The head, unless the list is empty.
+    fn head(&self) -> Option<OwnedString> {
+        // SAFETY: an open key or null; the string is the module's to free.
+        unsafe {
+            NonNull::new(api!(RedisModule_ListGet(self.raw, 0))).map(|head| OwnedString::new(head))
+        }
+    }
+
+    /// Whether this is a list whose head is `job`.
+    fn begins_with(&self, job: Arg) -> bool {
+        self.key_type() == KeyType::List
+            && self
+                .head()
+                .is_some_and(|head| head.arg().bytes() == job.bytes())
+    }
+
+    fn remove_head(&self) -> bool {
+        // SAFETY: a key that is open for writing.
+        let status = unsafe { api!(RedisModule_ListDelete(self.raw, 0)) };
+        status == raw::REDISMODULE_OK as c_int
+    }
+}
+
+impl Ctx<'_> {
+    /// `LMOVE from to RIGHT LEFT` between two keys that are not the same. The
+    /// job, or `None` if `from` is empty.
+    pub(crate) fn move_tail_to_head(&self, from: Arg, to: Arg) -> Result<Option<OwnedString>> {
+        // The target first: opening it may delete what has expired there, and a
+        // module that is notified of that may write to the source.
+        let target = self.open_for_writing(to);
+        let source = self.open_for_writing(from);
+        match source.key_type() {
+            KeyType::Absent => return Ok(None),
+            KeyType::List => {}
+            _ => return Err(Error::WrongType),
+        }
+        if !matches!(target.key_type(), KeyType::List | KeyType::Absent) {
+            return Err(Error::WrongType);
+        }
+        // Everything is checked: from here on nothing can fail. As in `LMOVE`,
+        // the job is in no list for a moment that no client can see.
+        let Some(job) = source.pop_tail() else {
+            return Ok(None);
+        };
+        let emptied = source.key_type() == KeyType::Absent;
+        drop(source);
+        if !target.push_head(job.arg()) {
+            // No server does this; a job would be lost by one that did.
+            drop(target);
+            self.open_for_writing(from).push_tail(job.arg());
+            return Err(Error::NoReply);
+        }
+        drop(target);
+        self.signal_modified(to);
+        self.notify(raw::REDISMODULE_NOTIFY_LIST, c"lpush", to);
+        self.notify(raw::REDISMODULE_NOTIFY_LIST, c"rpop", from);
+        if emptied {
+            self.notify(raw::REDISMODULE_NOTIFY_GENERIC, c"del", from);
+        }
+        self.signal_modified(from);
+        let [right, left] = [shared_strings::right(), shared_strings::left()];
+        // SAFETY: context and strings are valid for this call; the format names
+        // the arguments behind it.
+        unsafe {
+            api!(RedisModule_Replicate(
+                self.raw,
+                c"LMOVE".as_ptr(),
+                c"ssss".as_ptr(),
+                from.pointer(),
+                to.pointer(),
+                right.pointer(),
+                left.pointer(),
+            ));
+        }
+        Ok(Some(job))
+    }
+
+    /// Whether a list holds `job`; like `LPOS`, also in what it notifies of.
+    pub(crate) fn list_holds(&self, list: Arg, job: Arg) -> Result<bool> {
+        let key = self.open_for_reading(list);
+        match key.key_type() {
+            KeyType::Absent => return Ok(false),
+            KeyType::List => {}
+            _ => return Err(Error::WrongType),
+        }
+        // A thread has one job in flight. Among several, the server looks faster.
+        if key.begins_with(job) {
+            return Ok(true);
+        }
+        drop(key);
+        let place = self.call_readonly(c"LPOS", &[list, job]).into_result()?;
+        Ok(!place.is_nil())
+    }
+
+    /// `LPUSH list job`, for a list or an absent key.
+    pub(crate) fn push_to_head(&self, list: Arg, job: Arg) -> Result<()> {
+        if !self.open_for_writing(list).push_head(job) {
+            return Err(Error::WrongType);
+        }
+        self.signal_modified(list);
+        self.notify(raw::REDISMODULE_NOTIFY_LIST, c"lpush", list);
+        self.replicate_two(c"LPUSH", list, job);
+        Ok(())
+    }
+
+    /// `RPUSH list job`, for a list or an absent key.
+    pub(crate) fn push_to_tail(&self, list: Arg, job: Arg) -> Result<()> {
+        if !self.open_for_writing(list).push_tail(job) {
+            return Err(Error::WrongType);
+        }
+        self.signal_modified(list);
+        self.notify(raw::REDISMODULE_NOTIFY_LIST, c"rpush", list);
+        self.replicate_two(c"RPUSH", list, job);
+        Ok(())
+    }
+
+    /// `LREM list 1 job`.
+    pub(crate) fn remove_from_list(&self, list: Arg, job: Arg) -> Result<()> {
+        let key = self.open_for_writing(list);
+        if !(key.begins_with(job) && key.remove_head()) {
+            drop(key);
+            self.call_replicated(c"LREM", &[list, shared_strings::one(), job])
+                .into_result()?;
+            return Ok(());
+        }
+        let emptied = key.key_type() == KeyType::Absent;
+        drop(key);
+        self.signal_modified(list);
+        self.notify(raw::REDISMODULE_NOTIFY_LIST, c"lrem", list);
+        if emptied {
+            self.notify(raw::REDISMODULE_NOTIFY_GENERIC, c"del", list);
+        }
+        let one = shared_strings::one();
+        // SAFETY: context and strings are valid for this call; the format names
+        // the arguments behind it.
+        unsafe {
+            api!(RedisModule_Replicate(
+                self.raw,
+                c"LREM".as_ptr(),
+                c"sss".as_ptr(),
+                list.pointer(),
+                one.pointer(),
+                job.pointer(),
+            ));
+        }
+        Ok(())
+    }
+}
