@@ -3,6 +3,7 @@
 use crate::server::stats::{self, Counter};
 use crate::server::{
     Arg, Argument, Command, CommandInfo, Ctx, Error, KeyFlags, KeySpec, Reply, Result,
+    shared_strings,
 };
 use crate::transfer::push_then_remove;
 
@@ -44,12 +45,20 @@ impl Command for Requeue {
         let [_, private, public, job] = *args else {
             return Err(Error::WrongArity);
         };
+        if ctx.requeue_head(private, public, job) {
+            return Ok(Reply::Integer(1));
+        }
+        let one = shared_strings::one();
+        let call = |name, args: &[Arg]| ctx.call_replicated(name, args).into_result().map(drop);
         push_then_remove(
             ctx,
             public,
-            || ctx.list_holds(private, job),
-            || ctx.push_to_tail(public, job),
-            || ctx.remove_from_list(private, job),
+            || {
+                let place = ctx.call_readonly(c"LPOS", &[private, job]).into_result()?;
+                Ok(!place.is_nil())
+            },
+            || call(c"RPUSH", &[public, job]),
+            || call(c"LREM", &[private, one, job]),
         )
     }
 }

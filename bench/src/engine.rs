@@ -16,7 +16,8 @@ pub(crate) enum Engine {
     Eval,
     Evalsha,
     Fcall,
-    /// `HSET`, `EXPIRE` and an `LMOVE` for each queue, sent together.
+    /// The server's own commands, sent together: for a claim `HSET`, `EXPIRE` and an
+    /// `LMOVE` for each queue.
     Plain,
 }
 
@@ -32,7 +33,13 @@ impl Engine {
         Self::Plain,
     ];
     /// The engines for the other commands.
-    pub(crate) const CALLS: [Self; 4] = [Self::Wurk, Self::Eval, Self::Evalsha, Self::Fcall];
+    pub(crate) const CALLS: [Self; 5] = [
+        Self::Wurk,
+        Self::Eval,
+        Self::Evalsha,
+        Self::Fcall,
+        Self::Plain,
+    ];
 
     /// The engine's row in a table of [`CLAIMS`](Self::CLAIMS).
     pub(crate) fn row(self) -> usize {
@@ -76,21 +83,25 @@ impl Engine {
             Self::Evalsha => with(vec![b"EVALSHA".to_vec(), sha(script).into(), count]),
             Self::Fcall => with(vec![b"FCALL".to_vec(), function(script).into(), count]),
             Self::Lmove => vec![lmove(&keys[keys.len() - 2..])],
-            Self::Plain => {
-                let field = |name: &[u8], value: &[u8]| {
-                    [b"HSET", keys[1].as_slice(), name, value]
-                        .map(<[u8]>::to_vec)
-                        .to_vec()
-                };
-                let expire = [b"EXPIRE", keys[1].as_slice(), args[2].as_slice()]
-                    .map(<[u8]>::to_vec)
-                    .to_vec();
-                let moves = keys[2..].chunks(2).map(lmove);
-                [field(b"beat", &args[1]), expire]
-                    .into_iter()
-                    .chain(moves)
-                    .collect()
-            }
+            Self::Plain => plain(script, keys, args),
+        }
+    }
+}
+
+fn plain(script: &Script, keys: &[Vec<u8>], args: &[Vec<u8>]) -> Vec<Vec<Vec<u8>>> {
+    let words = |words: &[&[u8]]| words.iter().map(|word| word.to_vec()).collect::<Vec<_>>();
+    match script.command {
+        "WURK.REQUEUE" => vec![
+            words(&[b"RPUSH", &keys[1], &args[0]]),
+            words(&[b"LREM", &keys[0], b"1", &args[0]]),
+        ],
+        "WURK.LOCK" => vec![words(&[b"SET", &keys[0], b"1", b"NX", b"PX", &args[0]])],
+        "WURK.ZADD" => vec![words(&[b"ZADD", &keys[0], &args[0], &args[1]])],
+        _ => {
+            let field = words(&[b"HSET", &keys[1], b"beat", &args[1]]);
+            let expire = words(&[b"EXPIRE", &keys[1], &args[2]]);
+            let moves = keys[2..].chunks(2).map(lmove);
+            [field, expire].into_iter().chain(moves).collect()
         }
     }
 }

@@ -108,7 +108,8 @@ pub(crate) fn by_queues(binary: &Binary, rounds: usize) -> Vec<Curve> {
     curves
 }
 
-/// Measures `WURK.REQUEUE`, `WURK.LOCK` and `WURK.ZADD` against their scripts.
+/// Measures `WURK.REQUEUE`, `WURK.LOCK` and `WURK.ZADD` against their scripts and
+/// the plain commands that they stand for.
 pub(crate) fn other_commands(binary: &Binary, rounds: usize) {
     let mut bench = Bench::start(&Options::new(binary).module());
     let bytes = |texts: &[&str]| {
@@ -167,6 +168,14 @@ pub(crate) fn other_commands(binary: &Binary, rounds: usize) {
         format!("{:.2}", module / best_script(|who| cost_of(who, at)))
     });
     let name = "the module / best script".to_owned();
+    table.add_row([name].into_iter().chain(ratios));
+    let ratios = (0..workloads.len()).map(|at| {
+        format!(
+            "{:.2}",
+            cost_of(Engine::Wurk, at) / cost_of(Engine::Plain, at)
+        )
+    });
+    let name = "the module / plain commands".to_owned();
     table.add_row([name].into_iter().chain(ratios));
     println!("{table}");
 }

@@ -28,8 +28,8 @@ pub(crate) enum KeyType {
 const READ_AS_USED: c_int = raw::REDISMODULE_READ as c_int;
 /// Reads without counting as a use of the key, as `TYPE` and `EXISTS` do.
 const READ: c_int = (raw::REDISMODULE_READ | raw::REDISMODULE_OPEN_KEY_NOTOUCH) as c_int;
-/// Opens for writing; an absent key is no miss.
-const WRITE: c_int = raw::REDISMODULE_WRITE as c_int;
+/// Opens for writing, and for reading what is written to; an absent key is no miss.
+const WRITE: c_int = (raw::REDISMODULE_READ | raw::REDISMODULE_WRITE) as c_int;
 /// As [`READ`], and an absent key is no miss, as in `LMOVE`.
 const READ_SILENTLY: c_int =
     READ | (raw::REDISMODULE_OPEN_KEY_NONOTIFY | raw::REDISMODULE_OPEN_KEY_NOSTATS) as c_int;

@@ -116,21 +116,52 @@ impl Ctx<'_> {
         Ok(Some(job))
     }
 
-    /// Whether a list holds `job`; like `LPOS`, also in what it notifies of.
-    pub(crate) fn list_holds(&self, list: Arg, job: Arg) -> Result<bool> {
-        let key = self.open_for_reading(list);
-        match key.key_type() {
-            KeyType::Absent => return Ok(false),
-            KeyType::List => {}
-            _ => return Err(Error::WrongType),
+    /// `RPUSH to job`, then `LREM from 1 job`, if both lists exist and the job is the
+    /// head of the second, as the one job that a thread has in flight is. `false` if
+    /// not: then nothing has been done.
+    pub(crate) fn requeue_head(&self, from: Arg, to: Arg, job: Arg) -> bool {
+        // One list twice: two open keys must not be the same.
+        if from.bytes() == to.bytes() {
+            return false;
         }
-        // A thread has one job in flight. Among several, the server looks faster.
-        if key.begins_with(job) {
-            return Ok(true);
+        // The target first, as in `move_tail_to_head`. A push to a list that exists
+        // notifies nobody, so both stay open over it.
+        let target = self.open_for_writing(to);
+        let source = self.open_for_writing(from);
+        if !source.begins_with(job) || target.key_type() != KeyType::List {
+            return false;
         }
-        drop(key);
-        let place = self.call_readonly(c"LPOS", &[list, job]).into_result()?;
-        Ok(!place.is_nil())
+        if !target.push_tail(job) {
+            return false;
+        }
+        let removed = source.remove_head();
+        let emptied = removed && source.key_type() == KeyType::Absent;
+        drop((source, target));
+        self.signal_modified(to);
+        self.notify(raw::REDISMODULE_NOTIFY_LIST, c"rpush", to);
+        self.replicate_two(c"RPUSH", to, job);
+        if !removed {
+            return true; // No server does this. The job is in both.
+        }
+        self.signal_modified(from);
+        self.notify(raw::REDISMODULE_NOTIFY_LIST, c"lrem", from);
+        if emptied {
+            self.notify(raw::REDISMODULE_NOTIFY_GENERIC, c"del", from);
+        }
+        let one = shared_strings::one();
+        // SAFETY: context and strings are valid for this call; the format names
+        // the arguments behind it.
+        unsafe {
+            api!(RedisModule_Replicate(
+                self.raw,
+                c"LREM".as_ptr(),
+                c"sss".as_ptr(),
+                from.pointer(),
+                one.pointer(),
+                job.pointer(),
+            ));
+        }
+        true
     }
 
     /// `LPUSH list job`, for a list or an absent key.
@@ -141,49 +172,6 @@ impl Ctx<'_> {
         self.signal_modified(list);
         self.notify(raw::REDISMODULE_NOTIFY_LIST, c"lpush", list);
         self.replicate_two(c"LPUSH", list, job);
-        Ok(())
-    }
-
-    /// `RPUSH list job`, for a list or an absent key.
-    pub(crate) fn push_to_tail(&self, list: Arg, job: Arg) -> Result<()> {
-        if !self.open_for_writing(list).push_tail(job) {
-            return Err(Error::WrongType);
-        }
-        self.signal_modified(list);
-        self.notify(raw::REDISMODULE_NOTIFY_LIST, c"rpush", list);
-        self.replicate_two(c"RPUSH", list, job);
-        Ok(())
-    }
-
-    /// `LREM list 1 job`.
-    pub(crate) fn remove_from_list(&self, list: Arg, job: Arg) -> Result<()> {
-        let key = self.open_for_writing(list);
-        if !(key.begins_with(job) && key.remove_head()) {
-            drop(key);
-            self.call_replicated(c"LREM", &[list, shared_strings::one(), job])
-                .into_result()?;
-            return Ok(());
-        }
-        let emptied = key.key_type() == KeyType::Absent;
-        drop(key);
-        self.signal_modified(list);
-        self.notify(raw::REDISMODULE_NOTIFY_LIST, c"lrem", list);
-        if emptied {
-            self.notify(raw::REDISMODULE_NOTIFY_GENERIC, c"del", list);
-        }
-        let one = shared_strings::one();
-        // SAFETY: context and strings are valid for this call; the format names
-        // the arguments behind it.
-        unsafe {
-            api!(RedisModule_Replicate(
-                self.raw,
-                c"LREM".as_ptr(),
-                c"sss".as_ptr(),
-                list.pointer(),
-                one.pointer(),
-                job.pointer(),
-            ));
-        }
         Ok(())
     }
 }
