@@ -39,7 +39,8 @@
 //! | --- | --- |
 //! | `client` | [`Wurk`] |
 //! | `blocking`, `asynchronous` | its calls, and their drivers |
-//! | `machine`, `wait`, `fallback` | the calls as state machines without I/O: one attempt, waiting, which strategy is next |
+//! | `pipelined` | its calls that are several commands in one write |
+//! | `machine`, `wait`, `turn`, `fallback` | the calls as state machines without I/O: one attempt, waiting, several at once, which strategy is next |
 //! | `calls`, `strategy` | what each call sends by each strategy, and what its reply means |
 //! | `cache` | which strategy works on a server |
 //! | `error_class` | what an error means: an unknown command, no scripts, out of memory |
@@ -60,10 +61,12 @@ mod error_class;
 mod fallback;
 mod heartbeat;
 mod machine;
+mod pipelined;
 mod process;
 mod queue;
 pub mod scripts;
 mod strategy;
+mod turn;
 mod wait;
 
 pub use client::Wurk;
@@ -72,6 +75,7 @@ pub use heartbeat::Heartbeat;
 pub use process::{Info, Process};
 pub use queue::{Claimed, Promotion, Queue};
 pub use redis;
+pub use turn::Turn;
 
 /// Runs the snippet of the package's README as a doctest.
 #[cfg(doctest)]

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use redis::{Connection, RedisResult};
 use signal_hook::consts::SIGKILL;
-use wurk_client::{Claimed, Queue};
+use wurk_client::{Claimed, Heartbeat, Queue};
 
 use crate::job::Job;
 use crate::{RETRY, Shared, in_flight, now};
@@ -15,7 +15,7 @@ use crate::{RETRY, Shared, in_flight, now};
 impl Shared {
     /// Claims and works on one job after another.
     pub(crate) fn work(&self, con: &mut Connection, index: usize) -> RedisResult<()> {
-        let mut done = File::options()
+        let mut file = File::options()
             .create(true)
             .append(true)
             .open(&self.arguments.done)?;
@@ -30,30 +30,59 @@ impl Shared {
         }
         let heartbeat = self.heartbeat(&identity);
         let timeout = Duration::from_secs(2);
+        // The job that is done, to be acknowledged together with the next claim.
+        let mut done: Option<Claimed<'_>> = None;
         while !self.stop.load(Relaxed) {
-            let queues = self.by_weight(&queues);
-            let claimed = self.wurk.claim_timeout(con, &heartbeat, &queues, timeout)?;
-            let Some(claimed) = claimed else {
+            let order = self.by_weight(&queues);
+            let next = match done.take() {
+                Some(done) => self.next(con, &done, &heartbeat, &order)?,
+                None => self.wurk.claim_timeout(con, &heartbeat, &order, timeout)?,
+            };
+            let Some(claimed) = next else {
                 continue;
             };
+            let queue = queues.iter().find(|queue| *queue == claimed.queue);
+            let claimed = Claimed::new(queue.unwrap_or(&queues[0]), claimed.job);
             self.pause(Duration::from_millis(self.arguments.work));
             if self.stop.load(Relaxed) {
                 self.wurk.requeue(con, &claimed)?;
-            } else {
-                self.finish(con, &mut done, &claimed)?;
+            } else if self.finish(con, &mut file, &claimed)? {
+                done = Some(claimed);
             }
+        }
+        if let Some(done) = done {
+            self.wurk.acknowledge(con, &done)?;
         }
         Ok(())
     }
 
-    /// Does the job, or schedules its retry if it fails, and acknowledges it last, so
-    /// that it is never lost.
+    /// Acknowledges a job and claims the next, in one round trip.
+    fn next<'q>(
+        &self,
+        con: &mut Connection,
+        done: &Claimed<'_>,
+        heartbeat: &Heartbeat<'_>,
+        queues: &'q [Queue],
+    ) -> RedisResult<Option<Claimed<'q>>> {
+        let done = std::slice::from_ref(done);
+        let turn = self
+            .wurk
+            .acknowledge_and_claim(con, done, heartbeat, queues, 1)?;
+        // If the server took this thread for dead, a reaper has brought the job back.
+        for acknowledged in turn.acknowledged {
+            acknowledged?;
+        }
+        Ok(turn.claimed.into_iter().next())
+    }
+
+    /// Does the job, or schedules its retry if it fails. Returns whether it is to be
+    /// acknowledged, which comes last, so that it is never lost.
     fn finish(
         &self,
         con: &mut Connection,
         done: &mut File,
         claimed: &Claimed<'_>,
-    ) -> RedisResult<()> {
+    ) -> RedisResult<bool> {
         let Claimed { queue, job, .. } = claimed;
         let parsed = Job::parse(job);
         if parsed.as_ref().is_some_and(|job| job.is_true("kill")) {
@@ -69,7 +98,7 @@ impl Shared {
                 // would be one member of the sorted set.
                 self.pause(Duration::from_secs(1));
                 self.wurk.requeue(con, claimed)?;
-                return Ok(());
+                return Ok(false);
             };
             // Later each time.
             self.zadd(con, RETRY, now() + (count as f64).powi(2), &again)?;
@@ -79,8 +108,7 @@ impl Shared {
             let line = format!("{}\n", jid.as_deref().unwrap_or("no jid"));
             done.write_all(line.as_bytes())?;
         }
-        self.wurk.acknowledge(con, claimed)?;
-        Ok(())
+        Ok(true)
     }
 
     /// Requeues a whole private list, starting with the job that was claimed last.

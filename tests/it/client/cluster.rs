@@ -80,6 +80,14 @@ pub fn sends_to_the_right_node(binary: &Binary) {
                     )
                     .expect("an acknowledgement")
             );
+            let held = wurk.claim_many(&mut con, &heartbeat, &queues, 2);
+            let held = held.expect("a claim");
+            assert_eq!(held.len(), 1);
+            assert!(wurk.requeue(&mut con, &held[0]).expect("a requeue"));
+            let turn = wurk.acknowledge_and_claim(&mut con, &held, &heartbeat, &queues, 1);
+            let turn = turn.expect("a turn");
+            assert_eq!(turn.acknowledged, [Ok(false)]);
+            assert!(wurk.requeue(&mut con, &turn.claimed[0]).expect("a requeue"));
         }
         asynchronously(&nodes, &wurk);
         for node in &nodes {
@@ -148,6 +156,13 @@ fn asynchronously(nodes: &[Server], wurk: &Wurk) {
                 let promoted = wurk.promote_async(&mut con, &promotion).await;
                 assert_eq!(promoted.expect("a promotion"), expected);
             }
+            let done = [Claimed::new(&queues[0], "of another time")];
+            let turn = wurk
+                .acknowledge_and_claim_async(&mut con, &done, &heartbeat, &queues, 3)
+                .await
+                .expect("a turn");
+            assert_eq!(turn.acknowledged, [Ok(false)]);
+            assert!(turn.claimed.is_empty(), "its job is in flight");
             let written = wurk.beat_async(&mut con, &heartbeat).await;
             written.expect("a heartbeat");
             assert!(

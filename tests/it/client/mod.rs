@@ -12,6 +12,7 @@ mod fallback;
 mod pool;
 mod slot_migration;
 mod tls;
+mod turns;
 
 use crate::suite::Group;
 
@@ -35,6 +36,11 @@ pub const TESTS: Group = Group {
         pool::each_job_is_claimed_once,
         cluster::sends_to_the_right_node,
         failover::by_sentinel_during_a_drain,
+        turns::acknowledge_and_claim,
+        turns::are_one_write,
+        turns::no_error_hides_a_job,
+        turns::end_with_the_callers_own_error,
+        turns::whose_reply_is_lost_are_not_sent_again,
     ],
     on_one: &[
         ("redis-8.2", tests![fallback::notices_a_module_loaded_later]),
