@@ -9,6 +9,7 @@
 //! | `tables` | that time by number of queues, with AOF and a replica; the other commands |
 //! | `growth` | that time by the size of what a claim touches |
 //! | `rate` | calls per second at one and at fifty connections, and their cost |
+//! | `jobs` | jobs per second of one worker, beside queue libraries |
 //! | `pickup`, `waiting` | how soon a waiting worker has its job, and what many waiting clients cost |
 //! | `client`, `count` | what the client costs beyond the redis crate alone: time and allocations |
 //! | `memory` | a full server while it drains |
@@ -25,6 +26,7 @@ mod engine;
 mod environment;
 mod filtered;
 mod growth;
+mod jobs;
 mod memory;
 mod pickup;
 mod pin;
@@ -64,6 +66,7 @@ enum Part {
     Others,
     Growth,
     Rate,
+    Jobs,
     Pickup,
     Client,
     Memory,
@@ -94,6 +97,7 @@ fn main() {
                 Part::Others => tables::other_commands(binary, arguments.rounds),
                 Part::Growth => growth::tables(binary, arguments.rounds),
                 Part::Rate => rate::tables(binary, arguments.rounds.div_ceil(2)),
+                Part::Jobs => jobs::table_of_rates(binary, arguments.rounds.div_ceil(2)),
                 Part::Pickup => {
                     pickup::table(binary);
                     waiting::table(binary);

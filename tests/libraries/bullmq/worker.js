@@ -3,7 +3,7 @@ const IORedis = require('ioredis');
 const { run } = require('../job/job');
 
 const connection = new IORedis(process.env.REDIS_URL, { maxRetriesPerRequest: null });
-const options = { connection, concurrency: 4 };
+const options = { connection, concurrency: Number(process.env.CONCURRENCY ?? 4) };
 // The jobs of a worker that is killed return after this many seconds.
 if (process.env.RECOVER_AFTER) {
   options.lockDuration = options.stalledInterval = 1000 * process.env.RECOVER_AFTER;

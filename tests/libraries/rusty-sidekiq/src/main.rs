@@ -3,7 +3,7 @@
 mod job;
 
 use async_trait::async_trait;
-use sidekiq::{Processor, RedisConnectionManager, RedisPool, Result, Worker};
+use sidekiq::{Processor, ProcessorConfig, RedisConnectionManager, RedisPool, Result, Worker};
 
 #[derive(Clone)]
 struct Run;
@@ -25,7 +25,15 @@ async fn main() -> Result<()> {
                 .await;
         }
         _ => {
-            let mut processor = Processor::new(redis, vec!["default".to_owned()]);
+            let mut config = ProcessorConfig::default();
+            if let Some(jobs) = std::env::var("CONCURRENCY")
+                .ok()
+                .and_then(|n| n.parse().ok())
+            {
+                config = config.num_workers(jobs);
+            }
+            let mut processor =
+                Processor::new(redis, vec!["default".to_owned()]).with_config(config);
             processor.register(Run);
             processor.run().await;
         }
