@@ -172,7 +172,7 @@ impl Wurk {
     }
 }
 
-async fn drive<M: Machine>(
+pub(crate) async fn drive<M: Machine>(
     con: &mut (impl ConnectionLike + ?Sized),
     mut machine: M,
 ) -> RedisResult<M::Output> {

@@ -311,7 +311,7 @@ impl Wurk {
     }
 }
 
-fn drive<M: Machine>(
+pub(crate) fn drive<M: Machine>(
     con: &mut (impl ConnectionLike + ?Sized),
     mut machine: M,
 ) -> RedisResult<M::Output> {

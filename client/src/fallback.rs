@@ -20,6 +20,7 @@ pub(crate) struct Fallback<'w> {
     /// The error that made the caller fall back, which it gets back if there is
     /// no further strategy.
     original_error: Option<RedisError>,
+    exhausted: bool,
 }
 
 impl<'w> Fallback<'w> {
@@ -28,12 +29,22 @@ impl<'w> Fallback<'w> {
         kind: CommandKind,
         original_error: Option<RedisError>,
     ) -> Self {
+        let strategy = match (kind, cache.get(kind)) {
+            (CommandKind::RescueAll, Strategy::Module) => Strategy::Script,
+            (_, strategy) => strategy,
+        };
         Self {
             cache,
             kind,
-            strategy: cache.get(kind),
+            strategy,
             original_error,
+            exhausted: false,
         }
+    }
+
+    /// Whether no strategy is left: no attempt has run anything.
+    pub(crate) fn is_exhausted(&self) -> bool {
+        self.exhausted
     }
 
     /// How the call is to be sent now.
@@ -53,11 +64,16 @@ impl<'w> Fallback<'w> {
         let class = classify(self.kind.name(), &error);
         self.strategy = match (self.strategy, class) {
             (Strategy::Module, ErrorClass::UnknownCommand) => Strategy::Script,
+            // Nobody has named this user; or may it not even ask.
+            (Strategy::Module, _) if self.kind == CommandKind::Rescue && is_not_named(&error) => {
+                Strategy::Script
+            }
             (Strategy::Script, ErrorClass::CannotCompile | ErrorClass::Oom) => {
                 Strategy::WriteFirstScript
             }
             (Strategy::Script | Strategy::WriteFirstScript, ErrorClass::NoScripts)
             | (Strategy::WriteFirstScript, ErrorClass::CannotCompile | ErrorClass::Oom) => {
+                self.exhausted = true;
                 self.cache.set(self.kind, self.strategy);
                 return Some(Err(self.original_error.take().unwrap_or(error)));
             }
@@ -71,6 +87,17 @@ impl<'w> Fallback<'w> {
             }
         };
         None
+    }
+}
+
+/// Whether `WURK.RESCUE` does nothing for this user. Past the operator's limit it says
+/// so, and that is the answer.
+fn is_not_named(error: &RedisError) -> bool {
+    let text = error.detail().unwrap_or("");
+    match error.code() {
+        Some("OOM") => !text.contains("'wurk.rescue-limit'"),
+        Some("NOPERM") => text.contains("no permissions to run the 'wurk.rescue' command"),
+        _ => false,
     }
 }
 

@@ -42,6 +42,7 @@
 //! | `pipelined` | its calls that are several commands in one write |
 //! | `machine`, `wait`, `turn`, `fallback` | the calls as state machines without I/O: one attempt, waiting, several at once, which strategy is next |
 //! | `calls`, `strategy` | what each call sends by each strategy, and what its reply means |
+//! | `rescue` | any other command: a connection that sends again what was refused |
 //! | `cache` | which strategy works on a server |
 //! | `error_class` | what an error means: an unknown command, no scripts, out of memory |
 //! | `queue`, `heartbeat`, `process` | queues and jobs, heartbeats, identities |
@@ -64,6 +65,7 @@ mod machine;
 mod pipelined;
 mod process;
 mod queue;
+mod rescue;
 pub mod scripts;
 mod strategy;
 mod turn;
@@ -75,6 +77,7 @@ pub use heartbeat::Heartbeat;
 pub use process::{Info, Process};
 pub use queue::{Claimed, Promotion, Queue};
 pub use redis;
+pub use rescue::{Rescue, Rescuer};
 pub use turn::Turn;
 
 /// Runs the snippet of the package's README as a doctest.

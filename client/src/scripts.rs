@@ -15,12 +15,9 @@ pub struct Script {
     legacy_text: LazyLock<String>,
 }
 
-/// The first line, by which a server runs a script at maxmemory.
-const ALLOW_OOM: &str = "#!lua flags=allow-oom\n";
-
-/// What replaces it before 7.0: such a server lets a script go on after its first
+/// What replaces the first line before 7.0: such a server lets a script go on after its first
 /// write.
-const WRITE_FIRST: &str = include_str!("../lua/before-7.0/write.lua");
+pub(crate) const WRITE_FIRST: &str = include_str!("../lua/before-7.0/write.lua");
 
 macro_rules! script {
     ($(#[$doc:meta])* $name:ident = $command:literal, $file:literal) => {
@@ -59,12 +56,24 @@ script! {
     BEAT = "WURK.BEAT", "../lua/beat.lua"
 }
 
-/// All of them.
+script! {
+    /// `WURK.RESCUE command [arg ...]`, for any commands, and several: its own first
+    /// lines say how they are passed.
+    RESCUE = "WURK.RESCUE", "../lua/rescue/commands.lua"
+}
+
+/// What `WATCH` would notice of keys, for [`RESCUE`] to compare; it only reads.
+pub static WATCHED: &str = include_str!("../lua/rescue/watch.lua");
+
+/// Those that take the command's own keys and arguments.
 pub static ALL: [&Script; 6] = [&CLAIM, &REQUEUE, &LOCK, &ZADD, &PROMOTE, &BEAT];
 
 fn legacy_text(text: &str) -> String {
-    let body = text.strip_prefix(ALLOW_OOM).unwrap_or(text);
-    format!("{WRITE_FIRST}{body}")
+    format!("{WRITE_FIRST}{}", without_first_line(text))
+}
+
+fn without_first_line(text: &str) -> &str {
+    text.split_once('\n').map_or(text, |(_, body)| body)
 }
 
 impl Script {
@@ -72,6 +81,12 @@ impl Script {
     /// [`text`](Self::text): the same body after a write that changes nothing.
     pub fn legacy_text(&self) -> &str {
         &self.legacy_text
+    }
+
+    /// The script without its first line, as a server runs it that is not full.
+    #[must_use]
+    pub fn body(&self) -> &'static str {
+        without_first_line(self.text)
     }
 }
 
@@ -81,9 +96,9 @@ mod tests {
 
     #[test]
     fn every_script_has_both_texts() {
-        for script in ALL {
-            let body = script.text.strip_prefix(ALLOW_OOM);
-            let body = body.expect("the line comes first");
+        for script in ALL.into_iter().chain([&RESCUE]) {
+            let (line, body) = script.text.split_once('\n').expect("two lines");
+            assert!(line.starts_with("#!lua flags=allow-oom"), "{line}");
             assert!(!body.contains("#!"), "{}", script.command);
             assert_eq!(script.legacy_text(), format!("{WRITE_FIRST}{body}"));
         }

@@ -24,10 +24,14 @@ pub(crate) enum CommandKind {
     Zadd,
     Promote,
     Beat,
+    /// Any other command.
+    Rescue,
+    /// Several other commands: they have no command of the module's.
+    RescueAll,
 }
 
 impl CommandKind {
-    pub(crate) const COUNT: usize = 7;
+    pub(crate) const COUNT: usize = 9;
 
     /// The module's command.
     pub(crate) fn name(self) -> &'static str {
@@ -46,6 +50,7 @@ impl CommandKind {
             Self::Zadd => &scripts::ZADD,
             Self::Promote => &scripts::PROMOTE,
             Self::Beat => &scripts::BEAT,
+            Self::Rescue | Self::RescueAll => &scripts::RESCUE,
         }
     }
 }
