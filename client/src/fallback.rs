@@ -54,7 +54,9 @@ impl<'w> Fallback<'w> {
 
     /// The result of the call, or `None`: it is to be sent once more.
     pub(crate) fn next(&mut self, reply: RedisResult<Value>) -> Option<RedisResult<Value>> {
-        let error = match reply.and_then(Value::extract_error) {
+        let error = match reply {
+            Ok(Value::ServerError(error)) => error.into(),
+            // Errors inside a reply are a part of it.
             Ok(value) => {
                 self.cache.set(self.kind, self.strategy);
                 return Some(Ok(value));

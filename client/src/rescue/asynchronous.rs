@@ -129,23 +129,43 @@ impl<C: ConnectionLike + Send> Rescue<C> {
         offset: usize,
         count: usize,
     ) -> RedisResult<Vec<Value>> {
-        let reply = self.con.req_packed_commands(pipeline, offset, count).await;
         let watch = std::mem::take(&mut self.watch);
+        let read = || pipeline.cmd_iter().map(words::words).collect::<Option<_>>();
+        if let Some(commands) = self.rescuer.0.whole_transaction(&watch, read)
+            && let Some(value) = self.all_or_none_async(&commands, &watch).await?
+        {
+            if !watch.keys().is_empty() {
+                let unwatch = redis::cmd("UNWATCH");
+                self.con.req_packed_command(&unwatch).await?;
+            }
+            return Ok(vec![value]);
+        }
+        let reply = self.con.req_packed_commands(pipeline, offset, count).await;
         if !transaction_is_refused(&reply) {
             return reply;
         }
-        let inner = &self.rescuer.0;
-        inner.memory.on_oom();
-        let commands: Option<_> = pipeline.cmd_iter().map(words::words).collect();
-        let Some(commands) = commands.filter(|_| watch.is_known()) else {
+        self.rescuer.0.memory.on_oom();
+        let Some(commands) = read().filter(|_| watch.is_known()) else {
             return reply;
         };
-        let commands = inner.with_texts(commands);
-        let watched = watch.keys();
-        let carry = inner.carry(self.in_cluster, &commands, How::All { watched });
-        match drive(&mut self.con, carry).await? {
-            Carried::Yes(value) => Ok(vec![value]),
-            Carried::No => reply,
+        let commands = self.rescuer.0.with_texts(commands);
+        match self.all_or_none_async(&commands, &watch).await? {
+            Some(value) => Ok(vec![value]),
+            None => reply,
         }
+    }
+
+    async fn all_or_none_async(
+        &mut self,
+        commands: &[Words],
+        watch: &Watch,
+    ) -> RedisResult<Option<Value>> {
+        let watched = watch.keys();
+        let how = How::All { watched };
+        let carry = self.rescuer.0.carry(self.in_cluster, commands, how);
+        Ok(match drive(&mut self.con, carry).await? {
+            Carried::Yes(value) => Some(value),
+            Carried::No => None,
+        })
     }
 }

@@ -141,26 +141,44 @@ impl<C: ConnectionLike> Rescue<C> {
     }
 
     fn transaction(&mut self, wire: &[u8], offset: usize, count: usize) -> RedisResult<Vec<Value>> {
-        let reply = self.con.req_packed_commands(wire, offset, count);
-        // Whatever became of it, nothing is watched any more.
+        // Whatever becomes of it, nothing is watched any more.
         let watch = std::mem::take(&mut self.watch);
+        let read = || {
+            // Between MULTI and EXEC.
+            let commands = words::unpack(wire)?;
+            Some(commands.get(1..commands.len() - 1)?.to_vec())
+        };
+        if let Some(commands) = self.rescuer.0.whole_transaction(&watch, read)
+            && let Some(value) = self.all_or_none(&commands, &watch)?
+        {
+            if !watch.keys().is_empty() {
+                redis::cmd("UNWATCH").exec(&mut self.con)?;
+            }
+            return Ok(vec![value]);
+        }
+        let reply = self.con.req_packed_commands(wire, offset, count);
         if !transaction_is_refused(&reply) {
             return reply;
         }
-        let inner = &self.rescuer.0;
-        inner.memory.on_oom();
-        let Some(mut commands) = words::unpack(wire).filter(|_| watch.is_known()) else {
+        self.rescuer.0.memory.on_oom();
+        let Some(commands) = read().filter(|_| watch.is_known()) else {
             return reply;
         };
-        // MULTI and EXEC.
-        commands.remove(0);
-        commands.pop();
-        let commands = inner.with_texts(commands);
-        let watched = watch.keys();
-        let carry = inner.carry(self.in_cluster, &commands, How::All { watched });
-        match drive(&mut self.con, carry)? {
-            Carried::Yes(value) => Ok(vec![value]),
-            Carried::No => reply,
+        let commands = self.rescuer.0.with_texts(commands);
+        match self.all_or_none(&commands, &watch)? {
+            Some(value) => Ok(vec![value]),
+            None => reply,
         }
+    }
+
+    /// A transaction as one script. `None` if no server runs it: nothing has run.
+    fn all_or_none(&mut self, commands: &[Words], watch: &Watch) -> RedisResult<Option<Value>> {
+        let watched = watch.keys();
+        let how = How::All { watched };
+        let carry = self.rescuer.0.carry(self.in_cluster, commands, how);
+        Ok(match drive(&mut self.con, carry)? {
+            Carried::Yes(value) => Some(value),
+            Carried::No => None,
+        })
     }
 }

@@ -195,6 +195,21 @@ impl Inner {
         (commands.len() > 1 && all_run).then_some(commands)
     }
 
+    /// The commands of a transaction, if it is to be one script from the start: a script
+    /// in it would be queued, and refused when it runs.
+    fn whole_transaction(
+        &self,
+        watch: &Watch,
+        read: impl FnOnce() -> Option<Vec<Words>>,
+    ) -> Option<Vec<Words>> {
+        if !self.memory.is_full() || !watch.is_known() {
+            return None;
+        }
+        let commands = self.with_texts(read()?);
+        let has_script = commands.iter().any(|words| words::is(words, &["EVAL"]));
+        has_script.then_some(commands)
+    }
+
     /// What is to be asked of keys that were watched.
     fn fingerprints(&self, keys: &[Vec<u8>]) -> Option<Cmd> {
         self.memory.is_full().then(|| {

@@ -10,6 +10,7 @@ mod errors;
 mod failover;
 mod fallback;
 mod pool;
+mod rescue;
 mod slot_migration;
 mod tls;
 mod turns;
@@ -24,8 +25,12 @@ pub const TESTS: Group = Group {
         cluster_failover::continues_on_the_promoted_replica,
         cluster_lost_reply::is_not_sent_again,
         slot_migration::key_by_key,
+        rescue::refusals::ask_the_module_first,
     ],
-    before_modules: tests![fallback::uses_the_legacy_script_before_7_0,],
+    before_modules: tests![
+        fallback::uses_the_legacy_script_before_7_0,
+        rescue::refusals::leave_incrbyfloat_alone_before_7_0,
+    ],
     everywhere: tests![
         errors::the_callers_own_without_a_fallback,
         errors::the_servers_own_unchanged,
@@ -36,6 +41,21 @@ pub const TESTS: Group = Group {
         pool::each_job_is_claimed_once,
         cluster::sends_to_the_right_node,
         failover::by_sentinel_during_a_drain,
+        rescue::differential::rescued_commands_agree,
+        rescue::differential::rescued_commands_agree_asynchronously,
+        rescue::refusals::keep_the_order_of_a_pipeline,
+        rescue::refusals::return_the_callers_own_error,
+        rescue::refusals::stop_at_the_limit,
+        rescue::refusals::run_the_callers_own_scripts,
+        rescue::refusals::are_not_sent_twice,
+        rescue::refusals::cost_nothing_with_room,
+        rescue::transactions::are_one_script,
+        rescue::transactions::run_if_what_was_watched_is_unchanged,
+        rescue::transactions::keep_their_error_if_nobody_knows,
+        rescue::transactions::that_ran_are_not_sent_again,
+        rescue::waits::end_with_the_job_or_the_timeout,
+        rescue::waits::are_the_servers_own_with_room,
+        rescue::waits::with_a_wrong_timeout_are_not_rescued,
         turns::acknowledge_and_claim,
         turns::are_one_write,
         turns::no_error_hides_a_job,
