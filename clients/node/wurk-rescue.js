@@ -24,6 +24,7 @@ const MINUTE = 60 * SECOND;
 
 /** `limit`: how many percent past maxmemory a rescue may go; 0: no limit. */
 const settings = { limit: Number(process.env.WURK_RESCUE_LIMIT || 10) };
+if (!(settings.limit >= 0)) throw new Error('WURK_RESCUE_LIMIT is a number of percent, 0 for no limit');
 module.exports = globalThis[LOADED] = settings;
 
 // ---- What an error means. The code stands at the start; further inside may stand
@@ -412,12 +413,18 @@ function decide(link, group) {
   if (group.isDecided) return;
   group.isDecided = true;
   const ran = new Set();
+  const all = new Set();
   const overtaken = new Set();
   for (const item of group.items.slice().reverse()) {
     link.commandOf(item)[GROUP] = undefined;
     const marks = group.marks(item);
-    if (!group.errors.has(item)) for (const mark of marks) ran.add(mark);
-    else if (marks.some((mark) => ran.has(mark))) overtaken.add(item);
+    // One that waits would be overtaken by what is rescued after it, too.
+    const others = WAITS.has(nameOf(link.wordsOf(item))) ? all : ran;
+    if (group.errors.has(item) && marks.some((mark) => others.has(mark))) overtaken.add(item);
+    for (const mark of marks) {
+      all.add(mark);
+      if (!group.errors.has(item)) ran.add(mark);
+    }
   }
   for (const [item, error] of group.errors) {
     if (overtaken.has(item) || !link.isUsable()) link.ownError(item, error);
@@ -808,7 +815,6 @@ class NodeRedisLink {
   batchOf = (item) => item[BATCH];
   inFlight = () => this.client.command_queue.toArray();
   lastSent = () => this.client.command_queue.peekBack();
-  fail = (item, error) => this.answer(item, Object.assign(error, { command: item.command.toUpperCase(), args: item.args }));
   ownError = (item, error) => this.answer(item, error);
 
   /** As they are written: with the prefix, and as bytes or text. */
@@ -827,6 +833,13 @@ class NodeRedisLink {
     } catch {
       return []; // It does not know the command.
     }
+  }
+
+  fail(item, error) {
+    error.command = item.command.toUpperCase();
+    if (item.args.length > 0) error.args = item.args;
+    if (isReply(error)) error.code = /^[A-Z]+(?=\s)/.exec(error.message)?.[0] ?? error.code;
+    this.answer(item, error);
   }
 
   answer(item, error, reply) {
@@ -1079,7 +1092,9 @@ while at <= #ARGV do
     reply = {err = text}
     if how == 'all' and text:find('^OOM ') then return reply end
   end
-  replies[#replies + 1] = reply == nil and false or reply
+  -- nil would leave its place to the next reply.
+  if reply == nil then reply = false end
+  replies[#replies + 1] = reply
 end
 return replies
 `.trimStart();
