@@ -236,9 +236,11 @@ function scriptsFor(link, commands, how, watched) {
   const args = argumentsOf(link, allInScript(commands, how === 'each' && commands.length === 1 ? 'all' : how), how, watched);
   const keyed = commands.find((words) => words.length > (isScript(words) ? 3 : 1) && (!isScript(words) || Number(words[2]) > 0));
   const one = keys.length > 0 ? keys : keyed && [keyed[isScript(keyed) ? 3 : 1]];
+  // In a script of 6.2, INCRBYFLOAT shrinks the memory that later commands write to.
+  const isSafe = !commands.some((words) => nameOf(words) === 'INCRBYFLOAT');
   return [
     ['EVAL', COMMANDS, keys.length, ...keys, ...args],
-    one && ['EVAL', WRITE_FIRST + body(COMMANDS), one.length, ...one, ...args],
+    one && isSafe && ['EVAL', WRITE_FIRST + body(COMMANDS), one.length, ...one, ...args],
   ];
 }
 
