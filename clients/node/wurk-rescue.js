@@ -33,6 +33,7 @@ module.exports = globalThis[LOADED] = settings;
 const OOM = /^(?:ERR Error running script \(call to f_\w+\): )?(?:@user_script: ?\d+: ?)*-?OOM /;
 const EXEC_OOM = /^EXECABORT Transaction discarded because of: OOM /;
 const NO_MODULE = /^(?:ERR )?(?:unknown|unsupported) command(?:$|,? ?['`"]wurk\.rescue\b)/i;
+const NO_MODULE_FOR_USER = /^NOPERM (?:this user|User \S+) has no permissions to run the 'wurk\.rescue' command/;
 const SCRIPT_ERROR = /^(?:ERR )?(?:Error running script \(call to f_\w+\): )?(?:@user_script: ?\d+: ?)*-?/;
 const NO_SCRIPTS = [
   /^unknown command(?:$|,? ?['`"]eval['`"])/i,
@@ -270,16 +271,17 @@ async function rescue(link, commands, how, watched = []) {
       log('limit', `${server.name} is ${settings.limit} % past maxmemory: what it refuses stays refused`);
       return null;
     }
-    if (Date.now() >= server.noModuleUntil) {
+    // For several the module has no command: a script inside WURK.RESCUE would begin, and
+    // be refused half-way, for a user who is not named.
+    if (isSingle && Date.now() >= server.noModuleUntil) {
       try {
-        const whole = isSingle ? commands[0] : scriptsFor(link, commands, how, watched)[0];
-        if (!isSingle) whole[1] = body(COMMANDS);
-        const reply = await link.send(['WURK.RESCUE', ...whole]);
+        const reply = await link.send(['WURK.RESCUE', ...commands[0]]);
         logRescue(server);
-        return { reply: isSingle ? [reply] : reply };
+        return { reply: [reply] };
       } catch (error) {
         const isPlain = isOom(error) && !error.message.includes("'wurk.rescue-limit'");
-        if (!isReply(error) || !(isPlain || NO_MODULE.test(error.message))) throw error;
+        const isUnknown = NO_MODULE.test(error.message) || NO_MODULE_FOR_USER.test(error.message);
+        if (!isReply(error) || !(isPlain || isUnknown)) throw error;
         server.noModuleUntil = Date.now() + MINUTE;
       }
     }
@@ -1002,7 +1004,8 @@ const COMMANDS = String.raw`
 --                     EVALSHA stands as EVAL with its text
 -- Replies  an array of the commands' replies, errors included, in the types of
 --          the protocol; nil if a watched key has changed: nothing was run
--- Errors   "all": OOM if a command was refused all the same, by a limit of the
+-- Errors   OOM before 7.0 with INCRBYFLOAT: nothing has been run
+--          "all": OOM if a command was refused all the same, by a limit of the
 --          server's. That is before the first write: nothing has been written
 --
 -- Numbers in Lua have 53 bits: an integer above that is rounded in the reply.
@@ -1054,9 +1057,9 @@ local function eval(words)
   local script, why = load('local KEYS, ARGV = ... ' .. text, '@user_script')
   if not script then return redis.error_reply('ERR Error compiling script (new function): ' .. why) end
   local done, reply = pcall(script, keys, others)
-  if done then return reply end
-  if type(reply) == 'table' then return reply end
-  return redis.error_reply('ERR ' .. tostring(reply))
+  if done or type(reply) == 'table' then return reply end
+  reply = tostring(reply) -- of an error of redis.call with its code, of Lua's without
+  return {err = reply:find('^%u+ ') and reply or 'ERR ' .. reply}
 end
 
 -- Up to 7.0 a script may not call these two, and nowhere do they wait in one.
@@ -1082,21 +1085,41 @@ for i = 4, 3 + 2 * watched, 2 do
   if redis.sha1hex(time .. ':' .. value) ~= ARGV[i + 1] then return nil end
 end
 
-local replies, at = {}, 4 + 2 * watched
+-- What a script's own words for an error are to a client.
+local function in_the_servers_words(text, words)
+  -- Before 7.0 some come with the line that they were met at.
+  text = text:gsub('^@user_script: %d+: %-?', '')
+  if text:find('^%u* ?Wrong number of args calling ') then
+    return "ERR wrong number of arguments for '" .. words[1]:lower() .. "' command"
+  end
+  if text:find('^%u* ?Unknown .*command called from ') then
+    return "ERR unknown command '" .. words[1]:sub(1, 128) .. "'"
+  end
+  return text
+end
+
+local commands, at = {}, 4 + 2 * watched
 while at <= #ARGV do
   local words = {}
   for i = at + 1, at + tonumber(ARGV[at]) do words[#words + 1] = ARGV[i] end
   at = at + #words + 1
+  commands[#commands + 1] = words
+  -- Inside a script it corrupts the memory of such a server, which ends it.
+  if words[1]:upper() == 'INCRBYFLOAT' and not redis.acl_check_cmd then
+    return redis.error_reply("OOM command not allowed when used memory > 'maxmemory'.")
+  end
+end
+
+local replies = {}
+for i, words in ipairs(commands) do
   local reply = run(words)
   if type(reply) == 'table' and reply.err then
-    -- Before 7.0, an error of the server's own comes with the line it was met at.
-    local text = reply.err:gsub('^@user_script: %d+: %-?', '')
+    local text = in_the_servers_words(reply.err, words)
     reply = {err = text}
     if how == 'all' and text:find('^OOM ') then return reply end
   end
-  -- nil would leave its place to the next reply.
   if reply == nil then reply = false end
-  replies[#replies + 1] = reply
+  replies[i] = reply
 end
 return replies
 `.trimStart();
