@@ -1,0 +1,241 @@
+"""What is rescued, what is not, and what a caller gets then, on a full server that `FULL_URL` names."""
+import asyncio, os, socket, subprocess, sys, threading, time
+
+import redis, redis.asyncio
+from redis.backoff import NoBackoff
+from redis.exceptions import ConnectionError, ResponseError, WatchError
+from redis.retry import Retry
+
+import wurk_rescue
+
+wurk_rescue.LIMIT = 0
+URL = os.environ["FULL_URL"]
+OLD = bool(os.environ.get("BEFORE_7"))
+admin = redis.Redis.from_url(URL)
+
+
+def fresh(full=True):
+    """A server with these keys, full or not, of which nothing is known."""
+    admin.config_set("maxmemory", 0)
+    admin.flushall()
+    admin.rpush("q", "a", "b")
+    admin.set("watched", "before")
+    if full:
+        admin.config_set("maxmemory", 1)
+    wurk_rescue.servers.clear()
+    wurk_rescue.full.clear()
+    return redis.Redis.from_url(URL)
+
+
+def with_room(change):
+    admin.config_set("maxmemory", 0)
+    change()
+    admin.config_set("maxmemory", 1)
+
+
+def refused(call):
+    try:
+        call()
+    except ResponseError as error:
+        assert wurk_rescue.is_refusal(error) or "OOM" in str(error) or "not allowed" in str(error), error
+        return error
+    raise AssertionError("it was not refused")
+
+
+def a_pipeline_keeps_its_order():
+    r = fresh()
+    pipe = r.pipeline(transaction=False)
+    pipe.set("b", "v").expire("b", 10000).set("c", "v")
+    replies = pipe.execute(raise_on_error=False)
+    assert wurk_rescue.is_refusal(replies[0]) and replies[1:] == [False, True], replies
+    assert not r.exists("b"), "not for ever"
+    assert r.pipeline(transaction=False).set("b", "v").expire("b", 10000).execute() == [True, True]
+    assert r.ttl("b") > 9000
+
+
+def a_transaction_is_all_or_nothing():
+    r = fresh()
+    assert r.pipeline().set("b", "v").incr("n").execute() == [True, 1]
+    # One that ran is not sent again.
+    try:
+        r.pipeline().incr("b").incr("n").execute()
+        raise AssertionError("b is no integer")
+    except ResponseError as error:
+        assert "not an integer" in str(error), error
+    assert r.get("n") == b"2"
+
+
+def what_is_watched_decides():
+    r = fresh()
+    pipe = r.pipeline()
+    pipe.watch("watched")
+    pipe.multi()
+    pipe.incr("n")
+    refused(pipe.execute)  # Nobody knows how it was.
+    assert not r.exists("n")
+    for change in (None, lambda: admin.set("watched", "after"), lambda: admin.delete("watched"), lambda: admin.expire("watched", 999)):
+        if OLD and change and change.__code__.co_names[-1] == "expire":
+            continue  # Nobody can ask for it.
+        with_room(lambda: (admin.set("watched", "before"), admin.delete("n")))
+        r.set("k", "v")  # Refused: the server is known to be full.
+        pipe = r.pipeline()
+        pipe.watch("watched", "absent")
+        if change:
+            with_room(change)
+        pipe.multi()
+        pipe.incr("n")
+        try:
+            assert pipe.execute() == [1] and change is None
+        except WatchError:
+            assert change is not None and not r.exists("n")
+
+
+def scripts_get_the_flag():
+    r = fresh()
+    admin.script_load("return redis.call('SET', KEYS[1], ARGV[1])")
+    wurk_rescue.texts.clear()
+    script = r.register_script("return redis.call('SET', KEYS[1], ARGV[1])")
+    wurk_rescue.texts.clear()  # As if it had been registered before this was loaded.
+    wurk_rescue.asked.clear()
+    assert script(keys=["k"], args=["v"]) == b"OK"
+    assert r.eval("return redis.call('APPEND', KEYS[1], 'w')", 1, "k") == 2
+    if not OLD:
+        assert r.eval("#!lua flags=no-cluster\nreturn redis.call('APPEND', KEYS[1], 'w')", 1, "k") == 3
+    pipe = r.pipeline()
+    pipe.incr("n")
+    script(keys=["m"], args=["v"], client=pipe)
+    assert pipe.execute() == [1, b"OK"]
+
+
+def the_limit_stops_what_grows():
+    r = fresh()
+    wurk_rescue.LIMIT = 10
+    try:
+        refused(lambda: r.set("k", "v"))
+        assert r.lmove("q", "p", "LEFT", "RIGHT") == b"a"
+    finally:
+        wurk_rescue.LIMIT = 0
+
+
+def a_move_waits():
+    r = fresh()
+    began = time.monotonic()
+    assert r.blmove("empty", "p", 0.3) is None and time.monotonic() - began >= 0.3
+
+    def push():
+        time.sleep(0.15)
+        with_room(lambda: admin.lpush("empty", "job"))
+
+    thread = threading.Thread(target=push)
+    thread.start()
+    assert r.blmove("empty", "p", 20) == b"job"
+    thread.join()
+
+    async def later():
+        client = redis.asyncio.Redis.from_url(URL)
+        ticks = 0
+
+        async def tick():
+            nonlocal ticks
+            while True:
+                await asyncio.sleep(0.01)
+                ticks += 1
+
+        ticking = asyncio.create_task(tick())
+        assert await client.blmove("empty", "p", 0.3) is None
+        ticking.cancel()
+        assert ticks > 10, "the loop is not blocked"
+        await getattr(client, "aclose", client.close)()
+
+    asyncio.run(later())
+
+
+def the_callers_own_error_where_no_script_runs():
+    fresh()
+    admin.execute_command("ACL", "SETUSER", "limited", "reset", "on", ">secret", "~*", "+@all", "-eval", "-evalsha")
+    host = admin.connection_pool.connection_kwargs
+    r = redis.Redis(host=host.get("host", "127.0.0.1"), port=host["port"], username="limited", password="secret")
+    for _ in range(2):
+        refused(lambda: r.set("k", "v"))
+        refused(r.pipeline().set("k", "v").incr("n").execute)
+        refused(r.pipeline(transaction=False).set("k", "v").incr("n").execute)
+    assert not admin.exists("k", "n")
+
+
+class Proxy:
+    """Forwards to the server; cuts a connection instead of the reply to the first command of this name, `times` times."""
+
+    def __init__(self, name, times=1, then=lambda: None):
+        self.name, self.times, self.then, self.seen = name.encode(), times, then, 0
+        self.listener = socket.create_server(("127.0.0.1", 0))
+        self.port = self.listener.getsockname()[1]
+        threading.Thread(target=self.accept, daemon=True).start()
+
+    def accept(self):
+        while True:
+            client, _ = self.listener.accept()
+            threading.Thread(target=self.serve, args=(client,), daemon=True).start()
+
+    def serve(self, client):
+        server = socket.create_connection(("127.0.0.1", admin.connection_pool.connection_kwargs["port"]))
+        while data := client.recv(1 << 20):
+            server.sendall(data)
+            named = data.split(b"\r\n", 3)[2:3] == [self.name]
+            self.seen += named
+            reply = server.recv(1 << 20)
+            if named and self.times > 0:
+                self.times -= 1
+                self.then()
+                break
+            client.sendall(reply)
+        client.close()
+        server.close()
+
+
+def over(proxy, retries):
+    return redis.Redis(port=proxy.port, retry=Retry(NoBackoff(), retries), retry_on_error=[ConnectionError])
+
+
+def what_redis_py_sends_again_is_not_rescued():
+    fresh(full=False)
+    proxy = Proxy("INCRBY", then=lambda: admin.config_set("maxmemory", 1))
+    r = over(proxy, 3)
+    refused(lambda: r.incr("n"))
+    assert proxy.seen == 2 and admin.get("n") == b"1", (proxy.seen, admin.get("n"))
+
+
+def a_rescue_is_sent_once():
+    if OLD:
+        return  # Its first script does not compile, and runs nothing.
+    fresh()
+    proxy = Proxy("EVAL", times=9)
+    r = over(proxy, 3)
+    try:
+        r.incr("n")
+        raise AssertionError("no reply, no error")
+    except ConnectionError:
+        pass
+    assert proxy.seen == 1 and admin.get("n") == b"1", (proxy.seen, admin.get("n"))
+
+
+def nothing_more_is_sent_with_room():
+    r = fresh(full=False)
+    r.ping()
+    before = admin.info("stats")["total_commands_processed"]
+    for _ in range(5):
+        r.set("k", "v")
+        r.pipeline(transaction=False).set("k", "v").get("k").execute()
+        r.pipeline().set("k", "v").execute()
+    assert admin.info("stats")["total_commands_processed"] - before == 5 * 6 + 1
+
+
+def it_can_be_loaded_twice():
+    text = "import wurk_rescue, importlib, redis\nsend = redis.Redis._send_command_parse_response\nimportlib.reload(wurk_rescue)\n" \
+           "assert redis.Redis._send_command_parse_response is send"
+    subprocess.run([sys.executable, "-c", text], check=True)
+
+
+for name, rule in list(globals().items()):
+    if getattr(rule, "__module__", None) == "__main__" and "_" in name and callable(rule) and name != "with_room":
+        rule()
+        print("ok", name)
