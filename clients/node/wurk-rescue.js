@@ -917,27 +917,39 @@ function patchNodeRedis(exports, version, load) {
   const { exec_batch } = multi;
   multi.exec = multi.EXEC = multi.exec_batch = function (callback) {
     const items = this.queue.toArray();
+    if (items.length === 0) return exec_batch.call(this, callback);
     const sender = this._client;
     for (const item of items) item[BATCH] = this;
+    // It takes replies in the order that they come in, and a rescued one comes later.
+    if (callback) collect(items, callback);
+
     const isSound = (arg) => arg != null && (typeof arg !== 'object' || Buffer.isBuffer(arg) || arg instanceof Date);
-    if (full === 0 || items.length === 0 || !items.every((item) => item.args.every(isSound))) {
-      return exec_batch.call(this, callback);
-    }
+    if (full === 0 || !items.every((item) => item.args.every(isSound))) return exec_batch.call(this);
     const to = link(sender);
     const commands = toCarry(to, items.map((item) => to.wordsOf(item)));
-    if (!commands) return exec_batch.call(this, callback);
+    if (!commands) return exec_batch.call(this);
+    this.queue.clear();
     for (const item of items) item.buffer_args = item.args.some(Buffer.isBuffer);
-    sender.internal_send_command = () => true; // They are collected.
-    try {
-      exec_batch.call(this, callback);
-    } finally {
-      delete sender.internal_send_command;
-    }
     carry(to, items, commands, () => {
       for (const item of items) sender.internal_send_command(item);
     });
     return !sender.should_buffer;
   };
+}
+
+function collect(items, callback) {
+  const replies = new Array(items.length);
+  let left = items.length;
+  items.forEach((item, i) => {
+    const own = item.callback;
+    item.callback = (error, reply) => {
+      if (error) error.position = i;
+      replies[i] = error ?? reply;
+      if (own) own(error, reply);
+      left -= 1;
+      if (left === 0) callback(null, replies);
+    };
+  });
 }
 
 // ---- Loading
