@@ -301,7 +301,9 @@ impl Library {
         workspace().join("tests/libraries").join(self.folder)
     }
 
-    fn installation(&self) -> PathBuf {
+    /// Where it is installed, if it is.
+    #[must_use]
+    pub fn installation(&self) -> PathBuf {
         workspace().join("target/libraries").join(self.folder)
     }
 }

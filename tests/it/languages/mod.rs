@@ -3,6 +3,7 @@
 mod error_texts;
 mod lost_replies;
 mod namespaces;
+mod rescue;
 mod ruby_file;
 pub mod workers;
 
@@ -22,9 +23,12 @@ pub const TESTS: Group = Group {
         ruby_file::calls_by_every_strategy,
         lost_replies::workers_do_not_send_again,
         namespaces::are_refused_by_the_ruby_file,
+        rescue::agrees_with_a_server_with_room,
+        rescue::keeps_the_rules,
     ],
     without_server: tests![
         ruby_file::contains_the_scripts,
+        rescue::files_contain_the_scripts,
         error_texts::are_classified_alike_in_every_language,
     ],
     ..Group::EMPTY
