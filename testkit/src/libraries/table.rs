@@ -45,7 +45,7 @@ pub struct Library {
 }
 
 /// Every library, as it is run on one server.
-pub static LIBRARIES: [Library; 14] = [
+pub static LIBRARIES: [Library; 15] = [
     Library {
         worker: &[
             "bin/celery",
@@ -123,6 +123,13 @@ pub static LIBRARIES: [Library; 14] = [
         producer: &["bin/rusty-sidekiq-jobs", "producer"],
         worker: &["bin/rusty-sidekiq-jobs", "worker"],
         alone: Alone::Loses,
+        ..Library::SIDEKIQ
+    },
+    Library {
+        name: "apalis",
+        folder: "apalis",
+        producer: &["bin/apalis-jobs", "producer"],
+        worker: &["bin/apalis-jobs", "worker"],
         ..Library::SIDEKIQ
     },
 ];
