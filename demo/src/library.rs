@@ -1,5 +1,5 @@
-//! A real queue library: its own producer and its own workers, stuck, named, and
-//! drained.
+//! A real queue library: its own producer and its own workers; stuck; then drained, with
+//! their user named, or where there is no module by what they load.
 
 use std::time::{Duration, Instant};
 
@@ -22,8 +22,9 @@ const STILL: Duration = Duration::from_secs(6);
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Fills a server with the library's jobs, shows what its workers do there without wurk,
-/// and drains it with their user named. Returns `false` if a job is lost, is done twice,
-/// or remains, or if the workers needed no rescue.
+/// and drains it: with their user named, or without the module by workers that rescue
+/// their own commands. Returns `false` if a job is lost, is done twice, or remains, or if
+/// the workers needed no rescue.
 pub(crate) fn show(library: &'static Library, options: &Options, with_module: bool) -> bool {
     let mut options = options.clone();
     if with_module {
@@ -31,12 +32,24 @@ pub(crate) fn show(library: &'static Library, options: &Options, with_module: bo
     }
     let mut stage = fill(library, &options);
     let alone = alone(&mut stage);
-    if !with_module {
+    if !with_module && !library.rescues_itself() {
+        println!("its connections cannot be wrapped: it needs the module");
         return alone.done < alone.accepted;
     }
     if alone.done > 0 {
-        println!("\nonce more on a new server, with the workers' user named");
+        println!("\nonce more on a new server");
         stage = fill(library, &options);
+    }
+    if with_module {
+        let setting = format!("CONFIG SET wurk.rescue-users {WORKER}");
+        stage.con.must(&setting);
+        println!("named    {setting}");
+    } else {
+        stage.rescuing = true;
+        println!(
+            "loaded   {} in the workers' processes",
+            library.rescued_by()
+        );
     }
     drain(&mut stage) && alone.done < alone.accepted
 }
@@ -113,20 +126,27 @@ fn alone(stage: &mut Stage) -> Account {
     account
 }
 
-/// Names the workers' user, and drains the server.
+/// Drains the server, by workers that are rescued.
 fn drain(stage: &mut Stage) -> bool {
-    let setting = format!("CONFIG SET wurk.rescue-users {WORKER}");
-    stage.con.must(&setting);
-    println!("named    {setting}");
     let push = stage.as_producer().say("LPUSH more job");
     if push.error().is_some_and(|error| error.starts_with("OOM ")) {
         println!("refused  producers, still");
     }
     let began = Instant::now();
-    let workers = stage.start_workers(&[]);
+    let limit = stage.library.rescue_limit.to_string();
+    let workers = stage.start_workers(&[("WURK_RESCUE_LIMIT", &limit)]);
     let bar = jobs_bar(stage, "draining ");
-    let account = stage.drain(PATIENCE, |done| bar.set_position(done as u64));
+    let mut peak = 0;
+    let maxmemory = stage.con.info("memory", "maxmemory");
+    let mut observer = stage.servers[0].connect();
+    let account = stage.drain(PATIENCE, |done| {
+        bar.set_position(done as u64);
+        peak = peak.max(observer.info("memory", "used_memory") - maxmemory);
+    });
     bar.finish_and_clear();
+    if !stage.rescuing {
+        peak = stage.con.info("wurk", "wurk_bytes_past_maxmemory_peak");
+    }
     let seconds = began.elapsed().as_secs_f64();
     drop(workers);
     println!(
@@ -144,7 +164,7 @@ fn drain(stage: &mut Stage) -> bool {
         ("left in its keys", progress::grouped(account.left)),
         (
             "most memory above maxmemory",
-            progress::bytes(peak(stage).unsigned_abs()),
+            progress::bytes(peak.max(0).unsigned_abs()),
         ),
     ]);
     ledger::last_line(account.accepted, account.lost);
@@ -159,10 +179,6 @@ fn jobs_bar(stage: &Stage, kind: &str) -> ProgressBar {
 
 fn memory_info(stage: &mut Stage, field: &str) -> u64 {
     stage.con.info("memory", field).unsigned_abs()
-}
-
-fn peak(stage: &mut Stage) -> i64 {
-    stage.con.info("wurk", "wurk_bytes_past_maxmemory_peak")
 }
 
 /// Finds a library by its name; or says which there are, or how to install it.

@@ -249,6 +249,17 @@ impl Library {
         self.folder != "rusty-sidekiq"
     }
 
+    /// What such workers load, or how they connect.
+    #[must_use]
+    pub fn rescued_by(&self) -> &'static str {
+        match (self.worker[0], self.producer[0]) {
+            ("node", _) => "clients/node/wurk-rescue.js",
+            (_, "ruby") => "clients/ruby/wurk_rescue.rb",
+            (_, "bin/python") => "clients/python/wurk_rescue.py",
+            _ => "wurk_client::Rescue",
+        }
+    }
+
     /// Returns the command that starts a worker which rescues its own commands, as
     /// where no module can be loaded.
     #[must_use]
