@@ -12,6 +12,7 @@
 //! | `jobs` | jobs per second of one worker, beside queue libraries |
 //! | `pickup`, `waiting` | how soon a waiting worker has its job, and what many waiting clients cost |
 //! | `client`, `count` | what the client costs beyond the redis crate alone: time and allocations |
+//! | `wrapped` | what a connection that rescues its commands costs |
 //! | `memory` | a full server while it drains |
 //! | `rescue` | what `wurk.rescue-users` costs those who are named, and those who are not |
 //! | `comparison`, `side_by_side`, `filtered` | its tables, their measuring, its servers: full or not, with a filter or without |
@@ -37,6 +38,7 @@ mod rescue;
 mod side_by_side;
 mod tables;
 mod waiting;
+mod wrapped;
 
 use std::path::PathBuf;
 
@@ -102,7 +104,10 @@ fn main() {
                     pickup::table(binary);
                     waiting::table(binary);
                 }
-                Part::Client => client::table(binary, arguments.rounds),
+                Part::Client => {
+                    client::table(binary, arguments.rounds);
+                    wrapped::table(binary, arguments.rounds);
+                }
                 Part::Memory if first == 0 => {
                     plot::memory(&arguments.pictures, &memory::curves(binary))
                 }

@@ -33,4 +33,5 @@ fn drains(binary: &Binary, library: &'static Library, start: Start, pressed: Pre
         scene::refusals(&mut scene.stage.con) > scene.refused,
         "the server has refused the workers"
     );
+    scene::report(&mut scene.stage, "by itself", &account);
 }
