@@ -369,9 +369,10 @@ def patch_client(client, pipeline):
 
     def execute_transaction(self, conn, commands, raise_on_error):
         self.wurk_errors, self.wurk_ran = [], False
-        if full and known_full(conn) and has_script(commands) and watched_by(self) is not None:
+        server = known_full(conn) if full else None
+        if server and has_script(commands) and watched_by(self) is not None:
             learn(self)  # A script would be queued, and refused when it runs.
-            reply = drive(conn, carry(known_full(conn), words_of(commands), "all", protocol_of(conn), watched_by(self)))
+            reply = drive(conn, carry(server, words_of(commands), "all", protocol_of(conn), watched_by(self)))
             if reply is not NO:
                 return transaction_results(self, commands, reply, raise_on_error)
         try:
@@ -394,10 +395,11 @@ def patch_client(client, pipeline):
         return transaction_results(self, commands, reply, raise_on_error)
 
     def execute_pipeline(self, conn, commands, raise_on_error):
-        if full and known_full(conn):
+        server = known_full(conn) if full else None
+        if server:
             learn(self)
             if fits(commands):
-                reply = drive(conn, carry(known_full(conn), words_of(commands), "each", protocol_of(conn)))
+                reply = drive(conn, carry(server, words_of(commands), "each", protocol_of(conn)))
                 if reply is not NO:
                     return pipeline_results(self, commands, reply, raise_on_error)
         try:
@@ -518,9 +520,10 @@ def patch_async_client(client, pipeline):
 
     async def execute_transaction(self, conn, commands, raise_on_error):
         self.wurk_errors, self.wurk_ran = [], False
-        if full and known_full(conn) and has_script(commands) and watched_by(self) is not None:
+        server = known_full(conn) if full else None
+        if server and has_script(commands) and watched_by(self) is not None:
             learn(self)
-            reply = await drive_async(conn, carry(known_full(conn), words_of(commands), "all", protocol_of(conn), watched_by(self)))
+            reply = await drive_async(conn, carry(server, words_of(commands), "all", protocol_of(conn), watched_by(self)))
             if reply is not NO:
                 return transaction_results(self, commands, reply, raise_on_error)
         try:
@@ -543,10 +546,11 @@ def patch_async_client(client, pipeline):
         return transaction_results(self, commands, reply, raise_on_error)
 
     async def execute_pipeline(self, conn, commands, raise_on_error):
-        if full and known_full(conn):
+        server = known_full(conn) if full else None
+        if server:
             learn(self)
             if fits(commands):
-                reply = await drive_async(conn, carry(known_full(conn), words_of(commands), "each", protocol_of(conn)))
+                reply = await drive_async(conn, carry(server, words_of(commands), "each", protocol_of(conn)))
                 if reply is not NO:
                     return pipeline_results(self, commands, reply, raise_on_error)
         try:

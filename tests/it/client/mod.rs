@@ -41,6 +41,7 @@ pub const TESTS: Group = Group {
         pool::each_job_is_claimed_once,
         cluster::sends_to_the_right_node,
         failover::by_sentinel_during_a_drain,
+        rescue::cluster::reaches_the_node_of_the_command,
         rescue::differential::rescued_commands_agree,
         rescue::differential::rescued_commands_agree_asynchronously,
         rescue::refusals::keep_the_order_of_a_pipeline,

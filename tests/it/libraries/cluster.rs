@@ -23,6 +23,27 @@ pub fn lists_by_redis_py(binary: &Binary) {
     drains(binary, "redis-py-cluster");
 }
 
+/// The same where no module is loaded, by what its workers load.
+pub fn bullmq_by_itself(binary: &Binary) {
+    let library = Library::by_name("bullmq-cluster").expect("a library");
+    if !library.is_installed_or_optional() {
+        return;
+    }
+    let mut stage = Stage::on(library, cluster::start(&Options::new(binary)));
+    stage.rescuing = true;
+    stage.produce(Some(JOBS));
+    let mut nodes: Vec<_> = stage.servers.iter().map(|node| node.connect()).collect();
+    for node in &mut nodes {
+        node.must("CONFIG SET maxmemory 1");
+    }
+    let _workers = stage.start_workers(&[("WURK_RESCUE_LIMIT", "0")]);
+    let accepted = stage.folder.accepted().len();
+    let all = stage.wait_until_done(accepted, PATIENCE, |_| ());
+    let account = Account::settle(&stage.folder, &mut nodes);
+    assert!(all && account.is_complete(), "{account:?}");
+    assert!(nodes.iter_mut().all(|node| refusals(node) > 0), "on each");
+}
+
 fn drains(binary: &Binary, name: &str) {
     let library = Library::by_name(name).expect("a library");
     if !library.is_installed_or_optional() {

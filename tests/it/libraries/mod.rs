@@ -32,6 +32,7 @@ pub const TESTS: Group = Group {
         "redis-8.2",
         tests![
             cluster::bullmq,
+            cluster::bullmq_by_itself,
             cluster::lists_by_redis_py,
             kills::celery,
             kills::dramatiq,

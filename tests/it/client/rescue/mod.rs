@@ -1,5 +1,6 @@
 //! A connection that rescues its own commands, on stock servers and beside the module.
 
+pub mod cluster;
 pub mod differential;
 mod random;
 pub mod refusals;
