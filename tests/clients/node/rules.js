@@ -70,7 +70,7 @@ const rules = {
   },
 
   async 'a script of known text'() {
-    await stage(async (client) => {
+    await stage(async (client, proxy) => {
       const text = "return redis.call('RPUSH', KEYS[1], ARGV[1])";
       assert.strictEqual(await client.call(['EVAL', text, '1', 'l', 'x']), 1);
       const sha = await client.call(['SCRIPT', 'LOAD', text]);
@@ -79,6 +79,7 @@ const rules = {
         const flagged = `#!lua name=mine flags=allow-cross-slot-keys\n${text}`;
         const error = await refusal(client.call(['EVAL', `#!lua flags=allow-oom\nreturn redis.error_reply('OOM mine')`, '0']));
         assert.strictEqual(error.message, 'OOM mine');
+        assert.strictEqual(proxy.count('OOM mine'), 1);
         assert.strictEqual(await client.call(['EVAL', flagged.replace(' name=mine', ''), '1', 'l', 'x']), 3);
       }
     });
@@ -137,6 +138,22 @@ const rules = {
       const list = [['SET', 'x', '1'], ['RPUSH', 'l', 'a'], ['GET', 'y'], ['RPUSH', 'l', 'b']];
       assert.deepStrictEqual(await client.pipeline(list), ['OK', 1, null, 2]);
       assert.deepStrictEqual(await client.call(['LRANGE', 'l', '0', '-1']), ['a', 'b']);
+    });
+  },
+
+  async 'a move that waits is not overtaken in its pipeline'() {
+    await stage(async (client) => {
+      const [move, push] = await client.pipeline([['BRPOPLPUSH', 'l', 'm', '1'], ['RPUSH', 'l', 'x']]);
+      assert.match(move.message, OOM);
+      assert.strictEqual(push, 1);
+      assert.strictEqual(await client.call(['LLEN', 'l']), 1);
+    });
+  },
+
+  async 'before 7.0, whose scripts it corrupts, INCRBYFLOAT stays refused'() {
+    await stage(async (client) => {
+      if (version >= 7) assert.strictEqual(await client.call(['INCRBYFLOAT', 'f', '1.5']), '1.5');
+      else assert.match((await refusal(client.call(['INCRBYFLOAT', 'f', '1.5']))).message, OOM);
     });
   },
 
