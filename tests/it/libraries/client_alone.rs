@@ -29,9 +29,8 @@ fn drains(binary: &Binary, library: &'static Library, start: Start, pressed: Pre
     let mut scene = scene::fill(stage, start, pressed, &[("WURK_RESCUE_LIMIT", &limit)]);
     let account = scene.stage.drain(PATIENCE, |_| ());
     assert!(account.is_complete(), "{account:?}");
-    assert!(
-        scene::refusals(&mut scene.stage.con) > scene.refused,
-        "the server has refused the workers"
-    );
+    // One that pops makes room for its retries itself, if nobody else takes it.
+    let refused = scene::refusals(&mut scene.stage.con) > scene.refused;
+    assert!(refused || scene::is_full_size());
     scene::report(&mut scene.stage, "by itself", &account);
 }
