@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex};
 
-use wurk_client::{Claimed, Queue, Wurk, is_oom};
+use wurk_client::{Claimed, Queue, Rescuer, Wurk, is_oom};
 
 use crate::support::caller::{HEARTBEAT, own_error, queues};
 use crate::support::dragonfly_mock::{DragonflyMock, serve};
@@ -72,5 +72,43 @@ pub fn loses_no_job() {
     assert!(
         !mock.seen.iter().any(|seen| seen == ".LREM"),
         "nothing is removed before it is pushed"
+    );
+}
+
+/// A command that is carried in vain ends with the server's own words, and has moved
+/// nothing.
+pub fn rescues_nothing() {
+    let mock = DragonflyMock {
+        public: [b"a".to_vec()].into(),
+        ..DragonflyMock::default()
+    };
+    let shared = Arc::new(Mutex::new(mock));
+    let port = serve(Arc::clone(&shared));
+    let client = redis::Client::open(format!("redis://127.0.0.1:{port}/")).expect("an address");
+    let mut con = Rescuer::with_limit(0).wrap(client.get_connection().expect("a connection"));
+    for _ in 0..2 {
+        let push = redis::cmd("RPUSH").arg("q").arg("x").take();
+        let error = push.exec(&mut con).expect_err("a full server");
+        assert_eq!(error.detail(), Some("Out of memory"), "{error}");
+        let mut pipeline = redis::pipe();
+        pipeline
+            .add_command(push.clone())
+            .cmd("SET")
+            .arg("k")
+            .arg("v");
+        let error = pipeline.exec(&mut con).expect_err("a full server");
+        assert!(is_oom(&error), "{error}");
+    }
+    let job: String = redis::cmd("LMOVE")
+        .arg(&["q", "q:p", "RIGHT", "LEFT"])
+        .query(&mut con)
+        .expect("a move");
+    assert_eq!(job, "a");
+    let mock = shared.lock().expect("the mock");
+    assert!(mock.public.is_empty(), "nothing was pushed");
+    assert!(
+        mock.seen.iter().any(|seen| seen == ".RPUSH"),
+        "{:?}",
+        mock.seen
     );
 }

@@ -68,5 +68,5 @@ pub const TESTS: Group = Group {
         ("valkey-9.1", tests![slot_migration::atomic]),
     ],
     with_libraries: &[],
-    without_server: tests![dragonfly::loses_no_job,],
+    without_server: tests![dragonfly::loses_no_job, dragonfly::rescues_nothing],
 };
