@@ -37,7 +37,8 @@ pub(super) static RESCUE: Limit = Limit(AtomicI64::new(0));
 
 /// Whether used memory is past the growth limit.
 pub(super) fn past_growth_limit() -> bool {
-    GROWTH.is_passed(memory::used_ratio())
+    // Where there is no limit nobody need ask how much is used.
+    GROWTH.get() > 0 && GROWTH.is_passed(memory::used_ratio())
 }
 
 /// Used memory beside `maxmemory` and the rescue limit.
