@@ -1,5 +1,5 @@
 """What is rescued, what is not, and what a caller gets then, on a full server that `FULL_URL` names."""
-import asyncio, os, socket, subprocess, sys, threading, time
+import asyncio, os, socket, subprocess, sys, tempfile, threading, time
 
 import redis, redis.asyncio
 from redis.backoff import NoBackoff
@@ -233,6 +233,19 @@ def it_can_be_loaded_twice():
     text = "import wurk_rescue, importlib, redis\nsend = redis.Redis._send_command_parse_response\nimportlib.reload(wurk_rescue)\n" \
            "assert redis.Redis._send_command_parse_response is send"
     subprocess.run([sys.executable, "-c", text], check=True)
+
+
+def a_program_is_run_with_it():
+    program = "import multiprocessing, os, sys, redis\ndef loaded():\n    assert redis.wurk_rescue, 'not here'\n"
+    program += "if __name__ == '__main__':\n    loaded()\n    print(sys.argv[1:], __file__)\n"
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "program.py")
+        with open(path, "w") as file:
+            file.write(program)
+        for arguments in ([path], ["-m", "program"]):
+            run = subprocess.run([sys.executable, "-m", "wurk_rescue", *arguments, "one", "two"], text=True, capture_output=True,
+                                 env={**os.environ, "PYTHONPATH": os.pathsep.join([os.environ["PYTHONPATH"], folder])})
+            assert run.returncode == 0 and run.stdout.startswith("['one', 'two']"), (run.stdout, run.stderr)
 
 
 for name, rule in list(globals().items()):
