@@ -127,11 +127,11 @@ impl Ctx<'_> {
         // The target first, as in `move_tail_to_head`. A push to a list that exists
         // notifies nobody, so both stay open over it.
         let target = self.open_for_writing(to);
-        let source = self.open_for_writing(from);
-        if !source.begins_with(job) || target.key_type() != KeyType::List {
-            return false;
+        if target.key_type() != KeyType::List {
+            return false; // The source is not touched: opening it may expire it.
         }
-        if !target.push_tail(job) {
+        let source = self.open_for_writing(from);
+        if !source.begins_with(job) || !target.push_tail(job) {
             return false;
         }
         let removed = source.remove_head();
