@@ -234,9 +234,12 @@ function scriptsFor(link, commands, how, watched) {
     return [['EVAL', flagged, ...rest], before7];
   }
   const keys = link.isCluster ? commands.flatMap((words) => link.keysOf(words)) : [];
-  const args = argumentsOf(link, allInScript(commands, how === 'each' && commands.length === 1 ? 'all' : how), how, watched);
-  const keyed = commands.find((words) => words.length > (isScript(words) ? 3 : 1) && (!isScript(words) || Number(words[2]) > 0));
-  const one = keys.length > 0 ? keys : keyed && [keyed[isScript(keyed) ? 3 : 1]];
+  // By itself a move may wait: what runs it waits in its place.
+  const inText = allInScript(commands, commands.length === 1 ? 'all' : how);
+  const args = argumentsOf(link, inText, how, watched);
+  const keyOf = (words) => (!isScript(words) ? words[1] : Number(words[2]) > 0 ? words[3] : undefined);
+  const key = commands.map(keyOf).find((each) => each !== undefined);
+  const one = keys.length > 0 ? keys : key !== undefined && [key];
   // In a script of 6.2, INCRBYFLOAT shrinks the memory that later commands write to.
   const isSafe = !commands.some((words) => nameOf(words) === 'INCRBYFLOAT');
   return [
@@ -470,7 +473,8 @@ async function carry(link, items, commands, asEver) {
 
 /** The commands of a pipeline if it is to be carried, else null. */
 function toCarry(link, commands) {
-  if (!link.isUsable() || link.isCluster) return null;
+  // One by itself has no order to keep, and it may be no command that WURK.RESCUE takes.
+  if (commands.length < 2 || !link.isUsable() || link.isCluster) return null;
   const { server } = link;
   if (!server.isFull() || server.isPastLimit() || Date.now() < server.noScriptsUntil) return null;
   return allInScript(commands, 'each') && commands;
@@ -552,11 +556,11 @@ for (const name of ['multi', 'exec', 'discard', 'watch', 'unwatch', 'eval', 'scr
 
 /** Follows a command that is of interest, or stands in a transaction, while it is sent. */
 function follow(link, client, kind, command, send) {
-  const words = link.wordsOf(link.itemOf(command));
-  const subcommand = kind === 'script' && String(words[1]).toLowerCase();
-  if (kind === 'eval') learn(words[1]);
-  if (subcommand === 'load') learn(words[2]);
-  if (subcommand === 'exists') link.mapReply(command, (reply) => scriptExists(words.slice(2), reply));
+  const { args } = command;
+  const subcommand = kind === 'script' && String(args[0]).toLowerCase();
+  if (kind === 'eval') learn(args[0]);
+  if (subcommand === 'load') learn(args[1]);
+  if (subcommand === 'exists') link.mapReply(command, (reply) => scriptExists(args.slice(1), reply));
   const result = send();
   const item = link.lastSent();
   if (!item || link.commandOf(item) !== command) return result; // It waits for a connection.
@@ -571,7 +575,7 @@ function follow(link, client, kind, command, send) {
   } else if (kind === 'multi') {
     client[TRANSACTION] = command[TRANSACTION] = new Transaction(command, client[WATCHED] ?? []);
   } else if (kind === 'watch') {
-    const watched = { keys: words.slice(1), fingerprints: null };
+    const watched = { keys: link.wordsOf(item).slice(1), fingerprints: null };
     client[WATCHED] = [...(client[WATCHED] ?? []), watched];
     if (full > 0 && link.server.isFull()) {
       watched.fingerprints = link.send(['EVAL', WATCH, watched.keys.length, ...watched.keys]);
@@ -643,7 +647,6 @@ class IoredisLink {
   }
 
   text = (text) => Buffer.from(text);
-  itemOf = (command) => ({ command });
   commandOf = (item) => item.command;
   wordsOf = (item) => [item.command.name, ...item.command.args];
   batchOf = (item) => item.stream;
@@ -814,7 +817,6 @@ class NodeRedisLink {
   }
 
   text = (text) => (this.client.buffers ? Buffer.from(text) : text);
-  itemOf = (command) => command;
   commandOf = (item) => item;
   batchOf = (item) => item[BATCH];
   inFlight = () => this.client.command_queue.toArray();

@@ -169,6 +169,15 @@ const rules = {
     });
   },
 
+  async 'a pipeline of one command is sent as ever'() {
+    await stage(async (client, proxy) => {
+      await client.call(['SET', 'k', 'v']);
+      proxy.sent = '';
+      assert.deepStrictEqual(await client.pipeline([['GET', 'k']]), ['v']);
+      assert.strictEqual(proxy.sent.toLowerCase(), '*2\r\n$3\r\nget\r\n$1\r\nk\r\n');
+    });
+  },
+
   async 'a pipeline that cannot stand in a script is sent as ever'() {
     await stage(async (client) => {
       await client.call(['SET', 'k', 'v']);
@@ -240,7 +249,7 @@ const rules = {
       await client.call(['SET', 'k', 'v']);
       await room(0);
       await sleep(1100);
-      await client.pipeline([['GET', 'k']]); // Asks again.
+      await client.pipeline([['GET', 'k'], ['GET', 'k']]); // Asks again.
       await sleep(50);
       proxy.sent = '';
       await client.pipeline([['SET', 'k', 'v'], ['GET', 'k']]);
