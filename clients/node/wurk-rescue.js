@@ -240,11 +240,9 @@ function scriptsFor(link, commands, how, watched) {
   const keyOf = (words) => (!isScript(words) ? words[1] : Number(words[2]) > 0 ? words[3] : undefined);
   const key = commands.map(keyOf).find((each) => each !== undefined);
   const one = keys.length > 0 ? keys : key !== undefined && [key];
-  // In a script of 6.2, INCRBYFLOAT shrinks the memory that later commands write to.
-  const isSafe = !commands.some((words) => nameOf(words) === 'INCRBYFLOAT');
   return [
     ['EVAL', COMMANDS, keys.length, ...keys, ...args],
-    one && isSafe && ['EVAL', WRITE_FIRST + body(COMMANDS), one.length, ...one, ...args],
+    one && ['EVAL', WRITE_FIRST + body(COMMANDS), one.length, ...one, ...args],
   ];
 }
 
