@@ -29,7 +29,7 @@ def command
     ["HSET", key, "f", value], ["HGETALL", key], ["HMGET", key, "f", "none"], ["HINCRBYFLOAT", key, "f", "0.5"],
     ["LPUSH", key, value, "more"], ["RPUSH", key, value], ["LMOVE", key, other, "LEFT", "RIGHT"],
     ["BRPOPLPUSH", key, other, "1"], ["RPOPLPUSH", key, other], ["LRANGE", key, "0", "-1"], ["LREM", key, "1", value],
-    ["SADD", key, value], ["SMEMBERS", key], ["ZADD", key, "1.5", value], ["ZADD", key, "INCR", "2", value],
+    ["SADD", key, value], ["SCARD", key], ["SISMEMBER", key, value], ["ZADD", key, "1.5", value], ["ZADD", key, "INCR", "2", value],
     ["ZSCORE", key, value], ["ZMSCORE", key, value, "none"], ["ZRANGE", key, "0", "-1", "WITHSCORES"],
     ["XADD", "stream", "#{1 + R.rand(65_000)}-1", "f", value], ["XRANGE", "stream", "-", "+"],
     ["XGROUP", "CREATE", "stream", "g", "0", "MKSTREAM"], ["DEL", key], ["EXPIRE", key, "10000"],
