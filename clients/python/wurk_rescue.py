@@ -9,7 +9,7 @@ script that such a server runs; what is not refused is sent as ever. Producers d
 stay refused. `WURK_RESCUE_LIMIT` is how far past maxmemory the server may be for that, in percent
 (10; 0 is no limit): past it what grows keeps its error, and what only moves a job goes on.
 """
-import asyncio, hashlib, importlib.util, logging, os, re, sys, time
+import asyncio, hashlib, importlib.util, logging, multiprocessing.spawn, os, re, sys, time, types
 
 import redis
 import redis.asyncio.client, redis.client, redis.commands.core
@@ -25,6 +25,7 @@ NOT_IN_SCRIPTS = set("""EVALSHA EVAL_RO EVALSHA_RO FCALL FCALL_RO FUNCTION SCRIP
     BGREWRITEAOF SHUTDOWN REPLICAOF FAILOVER MODULE ACL CLUSTER MIGRATE""".split())
 MOST_WORDS = 7000  # Lua's stack holds 8,000.
 NO = object()  # Nothing was carried: the caller's own error is the answer.
+INFO = ("INFO", "memory")
 log = logging.getLogger("wurk_rescue")
 texts = {}  # of scripts, by their digests
 asked = set()  # digests that the caller was asked to load
@@ -58,36 +59,37 @@ class Server:
 
     def __init__(self, name):
         self.name, self.full_until, self.asked, self.past_limit = name, 0, float("-inf"), False
-        self.no_module_until = self.no_scripts_until = self.logged = 0
+        self.no_module_until = self.no_scripts_until = 0
+        self.logged = {}
 
     def refused(self):
         self.full_until = time.monotonic() + 1
         full.add(self)
 
-    def is_full(self):
-        if time.monotonic() < self.full_until:
-            return True
-        full.discard(self)
-        return False
+    def is_still_full(self):
+        """Sent INFO's reply when a second has passed since a refusal: it may have been long ago."""
+        if self in full and time.monotonic() >= self.full_until:
+            self.on_info((yield INFO))
+        return self in full
 
     def on_info(self, info):
         self.asked = time.monotonic()
-        if isinstance(info, Exception):
-            return self.refused()  # It does not say.
-        info = info.decode(errors="replace") if isinstance(info, bytes) else str(info)
-        fields = dict(line.split(":", 1) for line in info.split("\r\n") if ":" in line)
-        used, most = int(fields.get("used_memory", 0)), int(fields.get("maxmemory", 0))
+        fields = dict(line.split(":", 1) for line in as_text(info).split("\r\n") if ":" in line)
+        if isinstance(info, Exception) or not {"used_memory", "maxmemory"} <= fields.keys():
+            if self.asked >= self.full_until:  # It does not say: a second after the last refusal.
+                full.discard(self)
+            return
+        used, most = int(fields["used_memory"]), int(fields["maxmemory"])
         self.past_limit = bool(LIMIT and most and used > most * (1 + LIMIT / 100))
         if most and used >= 0.98 * most:
             self.refused()
         else:
-            self.full_until = 0
             full.discard(self)
 
     def note(self, what):
-        if not self.logged or time.monotonic() > self.logged + 60:
-            self.logged = time.monotonic()
-            log.warning("%s is full: %s", self.name, what)
+        if time.monotonic() > self.logged.get(what, float("-inf")) + 60:
+            self.logged[what] = time.monotonic()
+            log.warning("wurk_rescue: %s is full: %s", self.name, what)
 
 
 def server_of(conn):
@@ -139,7 +141,8 @@ def requests(commands, how, protocol, watched):
         return text and ("EVAL", text, *single[2:]), first_key(single) is not None and ("EVAL", old, *single[2:]), False
     for words in commands:
         name = as_text(words[0]).upper()
-        if len(words) > MOST_WORDS or name in NOT_IN_SCRIPTS and not (single and name in WAITS):
+        moves = name in WAITS and (single or how == "all")  # In a transaction it would not wait either.
+        if len(words) > MOST_WORDS or name in NOT_IN_SCRIPTS and not moves:
             return None, None, True
     rest = [how, protocol, len(watched)]
     for pair in watched:
@@ -166,7 +169,7 @@ def carry(server, commands, how="each", protocol="2", watched=()):
     pause, pauses = 0.01, 0
     while True:
         if time.monotonic() >= server.asked + 1:
-            server.on_info((yield "INFO", "memory"))
+            server.on_info((yield INFO))
         if server.past_limit and name not in MOVES:
             server.note(f"more than {LIMIT:g} % past maxmemory, what grows keeps its error")
             return NO
@@ -178,7 +181,8 @@ def carry(server, commands, how="each", protocol="2", watched=()):
         new, old, wrapped = requests(commands, how, protocol, watched)
         if not new or time.monotonic() < server.no_scripts_until:
             return NO
-        server.note(f"what it refuses is sent again in a script (up to {LIMIT:g} % past maxmemory)")
+        server.note("what it refuses is sent again in a script"
+                    f" ({f'up to {LIMIT:g} % past maxmemory' if LIMIT else 'without a limit'})")
         reply = yield new
         if isinstance(reply, Exception) and CANNOT_COMPILE.match(str(reply)):
             reply = (yield old) if old else reply
@@ -189,6 +193,8 @@ def carry(server, commands, how="each", protocol="2", watched=()):
         if isinstance(reply, Exception) or not wrapped or reply is None or how == "all":
             return reply
         reply = reply[0] if single else reply
+        if name in WAITS and isinstance(reply, Exception) and NO_SCRIPTS.match(str(reply)):
+            return NO  # The user may wait for a move, and not move.
         left = end - time.monotonic() if end is not None else 0
         if reply is not None or left <= 0:
             return reply
@@ -200,6 +206,9 @@ def carry(server, commands, how="each", protocol="2", watched=()):
             reply = yield (*single[:-1], left)
             if not is_refusal(reply):
                 return reply
+
+
+LOST = (ConnectionError, TimeoutError, OSError)
 
 
 class Lost(Exception):
@@ -222,7 +231,9 @@ def drive(conn, steps, **options):
             request = steps.send(reply)
     except StopIteration as stop:
         return stop.value
-    except (ConnectionError, TimeoutError, OSError) as error:
+    except LOST as error:
+        if request is INFO:
+            raise  # Nothing has been run: redis-py may begin again.
         raise Lost() from error
 
 
@@ -242,7 +253,9 @@ async def drive_async(conn, steps, **options):
             request = steps.send(reply)
     except StopIteration as stop:
         return stop.value
-    except (ConnectionError, TimeoutError, OSError) as error:
+    except LOST as error:
+        if request is INFO:
+            raise  # Nothing has been run: redis-py may begin again.
         raise Lost() from error
 
 
@@ -318,14 +331,17 @@ def learn(pipeline):
         texts[script.sha] = script.script
 
 
-def known_full(conn):
+def known_full(conn, commands=None):
+    """The server, if it was full a moment ago. Not for what redis-py sends again: the first may have run."""
     server = server_of(conn)
-    return server if server.is_full() else None
+    return server if server in full and (commands is None or conn.__dict__.get("wurk_lost") != commands) else None
 
 
 def fits(commands):
-    """Whether a script can run each."""
-    return len(commands) > 1 and requests([with_text(split(args)) for args, _ in commands], "each", "2", ())[0]
+    """Whether a script can run each. Its reply is decoded as a whole, or not at all."""
+    if len(commands) < 2 or any("NEVER_DECODE" in options for _, options in commands):
+        return False
+    return requests([with_text(split(args)) for args, _ in commands], "each", "2", ())[0]
 
 
 def results(pipeline, commands, replies, raise_on_error):
@@ -342,9 +358,6 @@ def ask(*words):
 
 def words_of(commands):
     return [args for args, _ in commands]
-
-
-LOST = (ConnectionError, TimeoutError, OSError)
 
 
 def patch_client(client, pipeline):
@@ -369,8 +382,8 @@ def patch_client(client, pipeline):
 
     def execute_transaction(self, conn, commands, raise_on_error):
         self.wurk_errors, self.wurk_ran = [], False
-        server = known_full(conn) if full else None
-        if server and has_script(commands) and watched_by(self) is not None:
+        server = known_full(conn, commands) if full else None
+        if server and has_script(commands) and watched_by(self) is not None and drive(conn, server.is_still_full()):
             learn(self)  # A script would be queued, and refused when it runs.
             reply = drive(conn, carry(server, words_of(commands), "all", protocol_of(conn), watched_by(self)))
             if reply is not NO:
@@ -395,10 +408,10 @@ def patch_client(client, pipeline):
         return transaction_results(self, commands, reply, raise_on_error)
 
     def execute_pipeline(self, conn, commands, raise_on_error):
-        server = known_full(conn) if full else None
+        server = known_full(conn, commands) if full else None
         if server:
             learn(self)
-            if fits(commands):
+            if fits(commands) and drive(conn, server.is_still_full()):
                 reply = drive(conn, carry(server, words_of(commands), "each", protocol_of(conn)))
                 if reply is not NO:
                     return pipeline_results(self, commands, reply, raise_on_error)
@@ -425,7 +438,8 @@ def patch_client(client, pipeline):
         before = watched_by(self)
         result = original_watch(self, *names)
         self.wurk_watched = None
-        if full and before is not None and known_full(self.connection):
+        server = known_full(self.connection) if full and before is not None else None
+        if server and drive(self.connection, server.is_still_full()):
             self.wurk_watched = fingerprints(before, names, drive(self.connection, ask("EVAL", WATCH, len(names), *names)))
         return result
 
@@ -520,8 +534,8 @@ def patch_async_client(client, pipeline):
 
     async def execute_transaction(self, conn, commands, raise_on_error):
         self.wurk_errors, self.wurk_ran = [], False
-        server = known_full(conn) if full else None
-        if server and has_script(commands) and watched_by(self) is not None:
+        server = known_full(conn, commands) if full else None
+        if server and has_script(commands) and watched_by(self) is not None and await drive_async(conn, server.is_still_full()):
             learn(self)
             reply = await drive_async(conn, carry(server, words_of(commands), "all", protocol_of(conn), watched_by(self)))
             if reply is not NO:
@@ -546,10 +560,10 @@ def patch_async_client(client, pipeline):
         return transaction_results(self, commands, reply, raise_on_error)
 
     async def execute_pipeline(self, conn, commands, raise_on_error):
-        server = known_full(conn) if full else None
+        server = known_full(conn, commands) if full else None
         if server:
             learn(self)
-            if fits(commands):
+            if fits(commands) and await drive_async(conn, server.is_still_full()):
                 reply = await drive_async(conn, carry(server, words_of(commands), "each", protocol_of(conn)))
                 if reply is not NO:
                     return pipeline_results(self, commands, reply, raise_on_error)
@@ -576,7 +590,8 @@ def patch_async_client(client, pipeline):
         before = watched_by(self)
         result = await original_watch(self, *names)
         self.wurk_watched = None
-        if full and before is not None and known_full(self.connection):
+        server = known_full(self.connection) if full and before is not None else None
+        if server and await drive_async(self.connection, server.is_still_full()):
             reply = await drive_async(self.connection, ask("EVAL", WATCH, len(names), *names))
             self.wurk_watched = fingerprints(before, names, reply)
         return result
@@ -625,10 +640,23 @@ if not hasattr(redis, "wurk_rescue"):  # Loading it twice does nothing more.
     install()
 
 
+class Loaded:
+    """Unpickled in a process that multiprocessing spawns, it loads this file there."""
+
+    folder = os.path.dirname(os.path.abspath(__file__))
+
+    def __reduce__(self):
+        return exec, (f"import sys; sys.path.append({self.folder!r}); import wurk_rescue", {})
+
+
 def main():
-    """Runs a program in this module, so that the processes that it spawns load this too."""
+    """Runs a program as Python does, and loads this in the processes that it spawns."""
     if len(sys.argv) < 2 or sys.argv[1] == "-m" and len(sys.argv) < 3:
         sys.exit("usage: python -m wurk_rescue FILE|-m MODULE [argument ...]")
+    sys.modules["wurk_rescue"] = sys.modules["__main__"]  # If the program imports it, there is one.
+    prepare = multiprocessing.spawn.get_preparation_data
+    multiprocessing.spawn.get_preparation_data = lambda name: {**prepare(name), "wurk_rescue": Loaded()}
+    module = types.ModuleType("__main__")
     if sys.argv[1] == "-m":
         spec = importlib.util.find_spec(sys.argv[2])
         if spec is not None and spec.submodule_search_locations is not None:
@@ -636,13 +664,16 @@ def main():
         if spec is None:
             sys.exit(f"no module {sys.argv[2]}")
         sys.argv[:3] = [spec.origin]
-        package, code = spec.parent, spec.loader.get_code(spec.name)
+        module.__spec__, module.__loader__, module.__package__ = spec, spec.loader, spec.parent
+        code = spec.loader.get_code(spec.name)
     else:
         del sys.argv[0]
         with open(sys.argv[0], "rb") as file:
-            package, code = None, compile(file.read(), sys.argv[0], "exec")
-        sys.path.insert(0, os.path.dirname(os.path.abspath(sys.argv[0])))
-    exec(code, {**globals(), "__name__": "__main__", "__package__": package, "__file__": sys.argv[0]})
+            code = compile(file.read(), sys.argv[0], "exec")
+        sys.path[0] = os.path.dirname(os.path.abspath(sys.argv[0]))
+    module.__file__ = sys.argv[0]
+    sys.modules["__main__"] = module
+    exec(code, module.__dict__)
 
 
 # From client/lua/, by tools/embed. The program runs at its end.

@@ -91,15 +91,19 @@ def check(protocol, at, kind, commands, ours, theirs):
     assert ours == theirs, f"SEED={SEED}, RESP{protocol}, step {at}: {kind} {commands}\n full: {ours}\nroomy: {theirs}"
 
 
+def speaks(protocol):
+    return {"protocol": protocol} if redis.VERSION >= (5,) else {}  # Before 5.0 there was one.
+
+
 def begin(protocol):
-    clients = [redis.Redis.from_url(url, protocol=protocol) for url in (FULL, ROOMY)]
+    clients = [redis.Redis.from_url(url, **speaks(protocol)) for url in (FULL, ROOMY)]
     for client in clients:
         client.flushall()
         client.set("a", "1")  # Now the server is known to be full.
     return clients, random.Random(SEED)
 
 
-for protocol in (2, 3):
+for protocol in (2, 3) if redis.VERSION >= (5,) else (2,):
     (full, roomy), r = begin(protocol)
     for at in range(STEPS):
         kind, commands = step(r)
@@ -110,7 +114,7 @@ for protocol in (2, 3):
 
     async def asynchronous():
         _, r = begin(protocol)
-        clients = [redis.asyncio.Redis.from_url(url, protocol=protocol) for url in (FULL, ROOMY)]
+        clients = [redis.asyncio.Redis.from_url(url, **speaks(protocol)) for url in (FULL, ROOMY)]
         for at in range(STEPS):
             kind, commands = step(r)
             if kind != "command":

@@ -1,9 +1,10 @@
 """What is rescued, what is not, and what a caller gets then, on a full server that `FULL_URL` names."""
-import asyncio, os, socket, subprocess, sys, tempfile, threading, time
+import asyncio, logging, os, socket, subprocess, sys, tempfile, threading, time
 
 import redis, redis.asyncio
 from redis.backoff import NoBackoff
 from redis.exceptions import ConnectionError, ResponseError, WatchError
+from redis.asyncio.retry import Retry as LaterRetry
 from redis.retry import Retry
 
 import wurk_rescue
@@ -53,6 +54,32 @@ def a_pipeline_keeps_its_order():
     assert r.ttl("b") > 9000
 
 
+def what_a_pipeline_does_not_decode_is_not_decoded():
+    fresh()
+    r = redis.Redis.from_url(URL, decode_responses=True)
+    r.set("k", "v")  # Now the server is known to be full.
+    replies = r.pipeline(transaction=False).set("b", "v").dump("k").execute()
+    assert replies[0] is True and type(replies[1]) is bytes, replies
+
+
+def it_is_known_for_as_long_as_it_is_so():
+    r = fresh()
+    r.set("k", "v")
+    time.sleep(1.2)
+    assert r.pipeline(transaction=False).set("b", "v").expire("b", 10000).execute() == [True, True]
+    time.sleep(1.2)
+    pipe = r.pipeline()
+    pipe.watch("watched")
+    pipe.multi()
+    assert pipe.incr("n").execute() == [1]
+    admin.config_set("maxmemory", 0)
+    time.sleep(1.2)
+    r.pipeline(transaction=False).set("b", "v").get("b").execute()  # Asks, and asks no more.
+    before = admin.info("stats")["total_commands_processed"]
+    r.pipeline(transaction=False).set("b", "v").get("b").execute()
+    assert admin.info("stats")["total_commands_processed"] - before == 3
+
+
 def a_transaction_is_all_or_nothing():
     r = fresh()
     assert r.pipeline().set("b", "v").incr("n").execute() == [True, 1]
@@ -63,6 +90,7 @@ def a_transaction_is_all_or_nothing():
     except ResponseError as error:
         assert "not an integer" in str(error), error
     assert r.get("n") == b"2"
+    assert r.pipeline().blmove("q", "p", 1).incr("n").execute() == [b"a", 3], "it does not wait there"
 
 
 def what_is_watched_decides():
@@ -117,6 +145,24 @@ def the_limit_stops_what_grows():
         wurk_rescue.LIMIT = 0
 
 
+def each_log_line_comes_once():
+    r, lines = fresh(), []
+    handler = logging.Handler()
+    handler.emit = lambda record: lines.append(record.getMessage())
+    wurk_rescue.log.addHandler(handler)
+    try:
+        r.set("k", "v"), r.set("k", "v")
+        wurk_rescue.LIMIT = 10
+        wurk_rescue.server_of(r.connection_pool.make_connection()).asked = 0
+        refused(lambda: r.set("k", "v")), refused(lambda: r.set("k", "v"))
+    finally:
+        wurk_rescue.LIMIT = 0
+        wurk_rescue.log.removeHandler(handler)
+    assert [line.split(": ")[2] for line in lines] == [
+        "what it refuses is sent again in a script (without a limit)",
+        "more than 10 % past maxmemory, what grows keeps its error"], lines
+
+
 def a_move_waits():
     r = fresh()
     began = time.monotonic()
@@ -160,6 +206,10 @@ def the_callers_own_error_where_no_script_runs():
         refused(r.pipeline().set("k", "v").incr("n").execute)
         refused(r.pipeline(transaction=False).set("k", "v").incr("n").execute)
     assert not admin.exists("k", "n")
+    admin.execute_command("ACL", "SETUSER", "limited", "+eval", "-lmove")
+    wurk_rescue.servers.clear()
+    refused(lambda: r.blmove("q", "p", 1))
+    assert r.set("k", "v"), "this user may still"
 
 
 class Proxy:
@@ -204,6 +254,36 @@ def what_redis_py_sends_again_is_not_rescued():
     assert proxy.seen == 2 and admin.get("n") == b"1", (proxy.seen, admin.get("n"))
 
 
+def what_redis_py_sends_again_is_not_rescued_where_it_is_known_full():
+    def then():  # As another thread would find out.
+        admin.config_set("maxmemory", 1)
+        wurk_rescue.server_of(r.connection_pool.make_connection()).refused()
+
+    async def asynchronous(pipeline):
+        client = redis.asyncio.Redis(port=proxy.port, retry=LaterRetry(NoBackoff(), 3), retry_on_error=[ConnectionError])
+        pipe = client.pipeline(transaction=pipeline.is_transaction)
+        for args, _ in pipeline.command_stack:
+            pipe.execute_command(*args)
+        try:
+            return await pipe.execute()
+        finally:
+            await getattr(client, "aclose", client.close)()
+
+    for transaction, first in ((False, "RPUSH"), (True, "MULTI")):
+        for run in (lambda pipe: pipe.execute(), lambda pipe: asyncio.run(asynchronous(pipe))):
+            fresh(full=False)
+            proxy = Proxy(first, then=then)
+            r = over(proxy, 3)
+            pipe = r.pipeline(transaction=transaction).rpush("l", "1")
+            pipe.is_transaction = transaction
+            try:
+                run(pipe.eval("return redis.call('RPUSH', KEYS[1], 'two')", 1, "l"))
+                raise AssertionError("it was sent again")
+            except (ResponseError, ConnectionError):  # Not every redis-py sends pipelines again.
+                pass
+            assert admin.llen("l") == 2, admin.lrange("l", 0, -1)
+
+
 def a_rescue_is_sent_once():
     if OLD:
         return  # Its first script does not compile, and runs nothing.
@@ -235,13 +315,35 @@ def it_can_be_loaded_twice():
     subprocess.run([sys.executable, "-c", text], check=True)
 
 
+PROGRAM = """
+import dataclasses, multiprocessing, pickle, sys, typing, redis, wurk_rescue
+
+@dataclasses.dataclass
+class Thing:
+    next: "typing.Optional[Thing]" = None
+
+def loaded(queue):
+    queue.put(hasattr(redis, "wurk_rescue"))
+
+if __name__ == "__main__":
+    assert redis.Redis._send_command_parse_response.__globals__ is vars(wurk_rescue), "it is there once"
+    assert pickle.loads(pickle.dumps(Thing())) == Thing() and typing.get_type_hints(Thing) and "MOVES" not in globals()
+    for method in ("fork", "spawn", "forkserver"):
+        context = multiprocessing.get_context(method)
+        queue = context.Queue()
+        process = context.Process(target=loaded, args=(queue,))
+        process.start()
+        assert queue.get(timeout=20), method
+        process.join()
+    print(sys.argv[1:], __file__)
+"""
+
+
 def a_program_is_run_with_it():
-    program = "import multiprocessing, os, sys, redis\ndef loaded():\n    assert redis.wurk_rescue, 'not here'\n"
-    program += "if __name__ == '__main__':\n    loaded()\n    print(sys.argv[1:], __file__)\n"
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "program.py")
         with open(path, "w") as file:
-            file.write(program)
+            file.write(PROGRAM)
         for arguments in ([path], ["-m", "program"]):
             run = subprocess.run([sys.executable, "-m", "wurk_rescue", *arguments, "one", "two"], text=True, capture_output=True,
                                  env={**os.environ, "PYTHONPATH": os.pathsep.join([os.environ["PYTHONPATH"], folder])})
