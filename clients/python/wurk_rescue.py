@@ -303,6 +303,13 @@ def own_or_ask(words, error):
     return error
 
 
+def has_error(replies):
+    for reply in replies:
+        if isinstance(reply, Exception):
+            return True
+    return False
+
+
 def shares_an_argument(at, commands, replies):
     own = set(map(as_text, commands[at][1:]))
     later = zip(commands[at + 1:], replies[at + 1:])
@@ -381,7 +388,7 @@ def patch_client(client, pipeline):
         return finish(self, args, reply, rest)
 
     def execute_transaction(self, conn, commands, raise_on_error):
-        self.wurk_errors, self.wurk_ran = [], False
+        self.wurk_errors, self.wurk_ran = (), False
         server = known_full(conn, commands) if full else None
         if server and has_script(commands) and watched_by(self) is not None and drive(conn, server.is_still_full()):
             learn(self)  # A script would be queued, and refused when it runs.
@@ -420,6 +427,8 @@ def patch_client(client, pipeline):
         except LOST:
             conn.wurk_lost = commands
             raise
+        if not has_error(replies):
+            return replies
         if any(map(is_refusal, replies)) and not is_resend(conn, commands):
             learn(self)
             server, words = server_of(conn), words_of(commands)
@@ -480,9 +489,10 @@ def unwrap_async(owner, name):
 def note_errors(pipeline):
     """Notes what the commands of a transaction were refused with, and whether it ran."""
     annotate, first = pipeline.annotate_exception, pipeline.raise_first_error
+    pipeline.wurk_errors = ()
 
     def annotate_exception(self, error, number, command):
-        self.__dict__.setdefault("wurk_errors", []).append((error, is_refusal(error)))
+        self.wurk_errors += ((error, is_refusal(error)),)
         return annotate(self, error, number, command)
 
     def raise_first_error(self, commands, response):
@@ -533,7 +543,7 @@ def patch_async_client(client, pipeline):
         return finish(self, args, reply, rest)
 
     async def execute_transaction(self, conn, commands, raise_on_error):
-        self.wurk_errors, self.wurk_ran = [], False
+        self.wurk_errors, self.wurk_ran = (), False
         server = known_full(conn, commands) if full else None
         if server and has_script(commands) and watched_by(self) is not None and await drive_async(conn, server.is_still_full()):
             learn(self)
@@ -572,6 +582,8 @@ def patch_async_client(client, pipeline):
         except LOST:
             conn.wurk_lost = commands
             raise
+        if not has_error(replies):
+            return replies
         if any(map(is_refusal, replies)) and not is_resend(conn, commands):
             learn(self)
             server, words = server_of(conn), words_of(commands)
