@@ -648,8 +648,8 @@ def install():
 
 
 if not hasattr(redis, "wurk_rescue"):  # Loading it twice does nothing more.
-    redis.wurk_rescue = __name__
     install()
+    redis.wurk_rescue = "wurk_rescue"
 
 
 class Loaded:
@@ -680,8 +680,11 @@ def main():
         code = spec.loader.get_code(spec.name)
     else:
         del sys.argv[0]
-        with open(sys.argv[0], "rb") as file:
-            code = compile(file.read(), sys.argv[0], "exec")
+        try:
+            with open(sys.argv[0], "rb") as file:
+                code = compile(file.read(), sys.argv[0], "exec")
+        except OSError as error:
+            sys.exit(f"wurk_rescue: {error}")
         sys.path[0] = os.path.dirname(os.path.abspath(sys.argv[0]))
     module.__file__ = sys.argv[0]
     sys.modules["__main__"] = module

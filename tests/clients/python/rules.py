@@ -315,15 +315,31 @@ def what_redis_py_sends_again_is_not_rescued_where_it_is_known_full():
 def a_rescue_is_sent_once():
     if OLD:
         return  # Its first script does not compile, and runs nothing.
-    fresh()
-    proxy = Proxy("EVAL", times=9)
-    r = over(proxy, 3)
-    try:
-        r.incr("n")
-        raise AssertionError("no reply, no error")
-    except ConnectionError:
-        pass
-    assert proxy.seen == 1 and admin.get("n") == b"1", (proxy.seen, admin.get("n"))
+
+    async def later(r):
+        client = redis.asyncio.Redis(port=r.port, retry=LaterRetry(NoBackoff(), 3), retry_on_error=[ConnectionError])
+        try:
+            await r.way(client)
+        finally:
+            await getattr(client, "aclose", client.close)()
+
+    ways = [lambda r: r.incr("n"), lambda r: r.pipeline().incr("n").set("k", "v").execute(),
+            lambda r: r.pipeline(transaction=False).incr("n").set("k", "v").execute()]
+    for known in (False, True):
+        for way in ways:
+            for run in (way, lambda r: asyncio.run(later(r))):
+                fresh()
+                proxy = Proxy("EVAL", times=9)
+                r = over(proxy, 3)
+                r.port, r.way = proxy.port, way
+                if known:
+                    wurk_rescue.server_of(r.connection_pool.make_connection()).refused()
+                try:
+                    run(r)
+                    raise AssertionError("no reply, no error")
+                except ConnectionError:
+                    pass
+                assert proxy.seen == 1 and admin.get("n") == b"1", (proxy.seen, admin.get("n"))
 
 
 def nothing_more_is_sent_with_room():
@@ -340,6 +356,14 @@ def nothing_more_is_sent_with_room():
 def it_can_be_loaded_twice():
     text = "import wurk_rescue, importlib, redis\nsend = redis.Redis._send_command_parse_response\nimportlib.reload(wurk_rescue)\n" \
            "assert redis.Redis._send_command_parse_response is send"
+    subprocess.run([sys.executable, "-c", text], check=True)
+
+
+def it_patches_all_or_nothing():
+    text = "import redis.client\ndel redis.client.Redis._send_command_parse_response\nexecute = redis.client.Redis.execute_command\n" \
+           "for _ in range(2):\n    try:\n        import wurk_rescue\n        raise SystemExit('loaded')\n    except ImportError as error:\n" \
+           "        assert 'has no Redis._send_command_parse_response' in str(error), error\n" \
+           "assert redis.client.Redis.execute_command is execute"
     subprocess.run([sys.executable, "-c", text], check=True)
 
 
