@@ -53,6 +53,13 @@ impl<C: ConnectionLike + Send> ConnectionLike for Rescue<C> {
                 .con
                 .req_packed_commands(pipeline, offset, count)
                 .await?;
+            if pipeline
+                .cmd_iter()
+                .filter_map(words::name)
+                .any(words::is_watch)
+            {
+                self.watch = Watch::Unknown;
+            }
             if replies.iter().any(value_is_refusal)
                 && let Some(commands) = read()
             {

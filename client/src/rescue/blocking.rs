@@ -40,6 +40,9 @@ impl<C: ConnectionLike> ConnectionLike for Rescue<C> {
             return Ok(replies);
         }
         let mut replies = self.con.req_packed_commands(wire, offset, count)?;
+        if words::watches(wire) {
+            self.watch = Watch::Unknown;
+        }
         if replies.iter().any(value_is_refusal)
             && let Some(commands) = words::unpack(wire)
         {

@@ -41,6 +41,26 @@ pub(crate) fn unpack(mut wire: &[u8]) -> Option<Vec<Words>> {
     Some(commands)
 }
 
+/// Whether WATCH is among the commands on the wire.
+pub(crate) fn watches(mut wire: &[u8]) -> bool {
+    let mut next = || {
+        let count = number(&mut wire, b'*')?;
+        let mut name = None;
+        for _ in 0..count {
+            let length = number(&mut wire, b'$')?;
+            name = name.or(wire.get(..length));
+            wire = wire.get(length + 2..)?;
+        }
+        name
+    };
+    std::iter::from_fn(&mut next).any(is_watch)
+}
+
+/// Whether a command of this name is WATCH.
+pub(crate) fn is_watch(name: &[u8]) -> bool {
+    name.eq_ignore_ascii_case(b"WATCH")
+}
+
 /// The number of a line like `*3` or `$7`.
 fn number(wire: &mut &[u8], kind: u8) -> Option<usize> {
     let end = wire.iter().position(|byte| *byte == b'\r')?;

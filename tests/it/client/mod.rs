@@ -53,6 +53,7 @@ pub const TESTS: Group = Group {
         rescue::transactions::are_one_script,
         rescue::transactions::run_if_what_was_watched_is_unchanged,
         rescue::transactions::keep_their_error_if_nobody_knows,
+        rescue::transactions::watch_asynchronously_too,
         rescue::transactions::that_ran_are_not_sent_again,
         rescue::waits::end_with_the_job_or_the_timeout,
         rescue::waits::are_the_servers_own_with_room,

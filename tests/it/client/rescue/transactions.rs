@@ -2,10 +2,11 @@
 //! is unchanged.
 
 use redis::{Connection, RedisResult};
-use wurk_client::Rescue;
+use wurk_client::{Rescue, Rescuer};
 use wurk_testkit::{Binary, Options, Resp, Server};
 
 use super::{connect, rescuing};
+use crate::client::connections::block_on;
 
 fn full(binary: &Binary) -> (Server, Resp, Rescue<Connection>) {
     let server = Options::new(binary).start();
@@ -108,12 +109,50 @@ pub fn keep_their_error_if_nobody_knows(binary: &Binary) {
         Some(0),
         "nothing has run"
     );
+    // Nor is it asked for what a pipeline watches.
+    let mut pipeline = redis::pipe();
+    pipeline.cmd("GET").arg("watched");
+    pipeline.cmd("watch").arg("watched").cmd("GET").arg("b");
+    pipeline.exec(&mut worker).expect("a pipeline");
+    let error = transaction(&mut worker).expect_err("refused");
+    assert!(wurk_client::is_oom(&error), "{error}");
+    assert_eq!(con.say("EXISTS counter b").integer(), Some(0));
     // Now it is known, and the library's next try works.
     watch(&mut worker);
     assert_eq!(
         transaction(&mut worker).expect("a rescue"),
         Some((1, "OK".into()))
     );
+}
+
+/// The same of an asynchronous connection: known or not, changed or not.
+pub fn watch_asynchronously_too(binary: &Binary) {
+    let (server, mut con, _) = full(binary);
+    block_on(async {
+        let client = redis::Client::open(server.url()).expect("an address");
+        let worker = client.get_multiplexed_async_connection().await;
+        let mut worker = Rescuer::with_limit(0).wrap(worker.expect("a connection"));
+        let watch = redis::cmd("WATCH").arg("watched").arg("absent").take();
+        let mut pipeline = redis::pipe();
+        pipeline.cmd("GET").arg("b").add_command(watch.clone());
+        let mut transaction = redis::pipe();
+        transaction.atomic().incr("counter", 1);
+
+        pipeline.exec_async(&mut worker).await.expect("a pipeline");
+        let refused = transaction.exec_async(&mut worker).await;
+        let error = refused.expect_err("nobody knows how it was");
+        assert!(wurk_client::is_oom(&error), "{error}");
+        watch.exec_async(&mut worker).await.expect("a watch");
+        let replies = transaction.query_async::<(i64,)>(&mut worker).await;
+        assert_eq!(replies.expect("a rescue"), (1,));
+        watch.exec_async(&mut worker).await.expect("a watch");
+        con.must("CONFIG SET maxmemory 0");
+        con.must("SET watched after");
+        con.must("CONFIG SET maxmemory 1");
+        let replies = transaction.query_async::<Option<(i64,)>>(&mut worker).await;
+        assert_eq!(replies.expect("no error"), None);
+    });
+    assert_eq!(con.say("GET counter").bytes(), Some(b"1".as_slice()));
 }
 
 /// EXEC that ran is not sent again, whatever a script inside it was refused.
