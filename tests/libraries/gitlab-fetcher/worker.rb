@@ -8,7 +8,7 @@ Sidekiq.configure_server do |config|
   # not let the thread of its heartbeat run yet. They would be done twice, on any server.
   config.on(:startup) do
     key = Sidekiq::ReliableFetch.heartbeat_key(Sidekiq::ReliableFetch.identity)
-    200.times do
+    40.times do
       break if Sidekiq.redis { |con| con.exists?(key) }
 
       sleep 0.05
