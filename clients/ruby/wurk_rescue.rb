@@ -1,13 +1,19 @@
 # frozen_string_literal: true
 
-# Workers over redis-rb 4 that keep running when their Redis or Valkey is full.
+# Workers over redis-rb or redis-client that keep running when their Redis or Valkey is full.
 #
 # `ruby -r ./wurk_rescue.rb` (RUBYOPT) in the worker's process is all. A command that a full
 # server refused (OOM, under maxmemory and noeviction) is sent again inside a script that such a
 # server runs; what is not refused is sent as ever. Producers do not load this, and stay refused.
 # WURK_RESCUE_LIMIT is how far past maxmemory the server may be for that, in percent (10; 0 is no
 # limit): past it what grows keeps its error, and what only moves a job goes on.
-require "redis"
+clients = %w[redis redis-client].select do |name|
+  require name
+  true
+rescue LoadError => e
+  e.path == name ? false : raise
+end
+raise LoadError, "wurk_rescue: neither redis nor redis-client can be loaded" if clients.empty?
 
 module WurkRescue
   LIMIT = Float(ENV.fetch("WURK_RESCUE_LIMIT", "10")) # percent
@@ -38,8 +44,13 @@ module WurkRescue
     /\A(ERR )?#{LINES}(ERR )?ACL failure in script: User .* has no permissions to run the '/n
   )
 
-  # The reply to a rescue was lost. Not an error that redis-rb would send the command again for.
-  class LostReply < Redis::BaseConnectionError; end
+  # Names in any case, without allocating.
+  NOTED = /\A((un)?watch|script)\z/i
+  WATCHES = /\Awatch\z/i
+  MULTI = /\Amulti\z/i
+  EXEC = /\Aexec\z/i
+  # The reply to a rescue was lost: not an error that a client may send the command again for.
+  module Lost; end
 
   # What is known of a server: whether it is full, and which way it takes commands.
   class Server
@@ -103,7 +114,26 @@ module WurkRescue
     # Whether a command was refused for memory. Past an operator's limit the error says so, and
     # is the answer.
     def refusal?(reply)
-      reply.is_a?(Redis::CommandError) && OOM.match?(reply.message.b) && !reply.message.b.include?("'wurk.")
+      matches?(reply, OOM) && !reply.to_s.b.include?("'wurk.")
+    end
+
+    # Clients give a server's errors among replies as exceptions. What redis-client adds to the
+    # message is not in to_s.
+    def matches?(reply, pattern)
+      reply.is_a?(StandardError) && pattern.match?(reply.to_s.b)
+    end
+
+    # Remembers a command, or a pipeline, whose replies were lost.
+    def lost(command)
+      Thread.current[:wurk_lost] = command
+    end
+
+    # Whether what was refused is what this thread lost the reply of: it may have run that time.
+    def resent?(command)
+      return false unless Thread.current[:wurk_lost] == command
+
+      Thread.current[:wurk_lost] = nil
+      true
     end
 
     # As it stands on the wire, EVALSHA with the script's text where that is known.
@@ -138,7 +168,7 @@ module WurkRescue
     end
 
     # What to send from 7.0 on, and before; nil if that cannot be.
-    def requests(commands, how, watched)
+    def requests(commands, how, watched, protocol)
       single = commands[0] if commands.size == 1 && how == "each"
       if single && single[0].casecmp?("EVAL")
         text = allow_oom(single[1])
@@ -150,7 +180,7 @@ module WurkRescue
           (single || !WAITS.include?(words[0].upcase))
       end
 
-      rest = [how, "2", watched.size.to_s, *watched.flatten]
+      rest = [how, protocol, watched.size.to_s, *watched.flatten]
       commands.each { |words| rest.push(words.size.to_s, *words) }
       key = commands.filter_map { |words| first_key(words) }.first
       [["EVAL", COMMANDS, "0", *rest],
@@ -159,7 +189,7 @@ module WurkRescue
 
     # Sends commands that were refused another way, by the block, which returns a reply or the
     # server's error. Returns the reply or an error, or NO if nothing was run.
-    def carry(server, commands, how = "each", watched = [], &send)
+    def carry(server, protocol, commands, how = "each", watched = [], &send)
       single = commands[0] if commands.size == 1 && how == "each"
       name = single ? single[0].upcase : ""
       if WAITS.include?(name)
@@ -181,7 +211,7 @@ module WurkRescue
         end
         return NO if now < server.no_scripts_until
 
-        reply = by_script(server, commands, how, watched, &send)
+        reply = by_script(server, requests(commands, how, watched, protocol), &send)
         return reply if reply.equal?(NO) || !reply.is_a?(Array) || how == "all" || name == "EVAL"
 
         reply = single ? reply[0] : reply
@@ -198,8 +228,8 @@ module WurkRescue
       end
     end
 
-    def by_script(server, commands, how, watched, &send)
-      new, old = requests(commands, how, watched)
+    def by_script(server, requests, &send)
+      new, old = requests
       return NO unless new
 
       server.note("what it refuses is sent again in a script (up to #{LIMIT.to_i} % past maxmemory)")
@@ -212,17 +242,13 @@ module WurkRescue
       NO
     end
 
-    def matches?(reply, pattern)
-      reply.is_a?(Redis::CommandError) && pattern.match?(reply.message.b)
-    end
-
     # Whether nothing of a transaction has run, for want of memory and nothing else.
     def aborted?(replies)
       *queued, exec = replies
-      errors = queued.select { |reply| reply.is_a?(Redis::CommandError) }
-      return exec.is_a?(Redis::CommandError) && EXEC_OOM.match?(exec.message.b) if errors.empty?
+      errors = queued.grep(StandardError)
+      return matches?(exec, EXEC_OOM) if errors.empty?
 
-      exec.is_a?(Redis::CommandError) && errors.all? { |error| refusal?(error) }
+      exec.is_a?(StandardError) && errors.all? { |error| refusal?(error) }
     end
 
     # Whether a command that was refused shares an argument with one behind it that has run: that
@@ -233,8 +259,84 @@ module WurkRescue
     end
   end
 
-  # Redis::Client: the commands, pipelines and transactions of redis-rb 4.
+  # What a connection does with refusals. Blocks send words once, and return the reply or the
+  # server's error.
+  module Rescue
+    private
+
+    def wurk_carry(...)
+      WurkRescue.carry(wurk_server, wurk_protocol, ...)
+    end
+
+    def wurk_rescue(command, own, &send)
+      wurk_server.refused
+      words = WurkRescue.words(command)
+      reply = wurk_carry([words], &send)
+      return reply unless reply.equal?(NO)
+
+      WurkRescue.ask?(words) ? wurk_error_of("NOSCRIPT No matching script. Please use EVAL.") : own
+    end
+
+    def wurk_note(command, reply)
+      case command[0].to_s.downcase
+      when "unwatch" then @wurk_watched = nil
+      when "script"
+        WurkRescue.texts[reply.to_s.downcase] = command[2].to_s.b if command[1].to_s.casecmp?("load")
+      when "watch"
+        keys = command.drop(1).flatten
+        prints = yield(["EVAL", WATCH, keys.size.to_s, *keys]) if wurk_server.full?
+        known = prints.is_a?(Array) && @wurk_watched != :unknown
+        @wurk_watched = known ? [*@wurk_watched, *keys.map(&:to_s).zip(prints)] : :unknown
+      end
+    end
+
+    # A pipeline or a transaction as one script from the start, on a server that is known to be
+    # full; nil if that cannot be. A script in a transaction would be queued, and refused when it
+    # runs.
+    def wurk_whole(commands, multi, watched, &send)
+      words = commands.map { |command| WurkRescue.words(command) }
+      return wurk_all(words, watched, &send) if multi && words.any? { |word| word[0].casecmp?("EVAL") }
+      return nil if multi || words.size < 2 || words.any? { |word| NOT_IN_SCRIPTS.include?(word[0].upcase) }
+
+      reply = wurk_carry(words, &send)
+      reply if reply.is_a?(Array)
+    end
+
+    # What is sent again for a pipeline's or a transaction's replies.
+    def wurk_part(commands, multi, watched, own, &send)
+      words = commands.map { |command| WurkRescue.words(command) }
+      if multi
+        return own unless WurkRescue.aborted?(own)
+
+        wurk_server.refused
+        return wurk_all(words, watched, &send) || own
+      end
+      return own if words.any? { |word| word[0].casecmp?("MULTI") }
+
+      own.each_index do |at|
+        next if !WurkRescue.refusal?(own[at]) || WurkRescue.out_of_order?(at, words, own)
+
+        own[at] = wurk_rescue(commands[at], own[at], &send)
+      end
+      own
+    end
+
+    # The replies of a transaction that was one script, as those of MULTI to EXEC.
+    def wurk_all(words, watched, &send)
+      return nil if watched == :unknown
+
+      reply = wurk_carry(words[1..-2], "all", watched || [], &send)
+      return nil if reply.equal?(NO)
+
+      yield ["UNWATCH"] if watched
+      ["OK", *Array.new(words.size - 2, "QUEUED"), reply]
+    end
+  end
+
+  # Redis::Client of redis-rb 4: its commands, pipelines and transactions.
   module Client
+    include Rescue
+
     def call(command)
       sends = 0
       begin
@@ -243,17 +345,16 @@ module WurkRescue
           read
         end
       rescue Redis::BaseConnectionError
-        @wurk_lost = command
+        WurkRescue.lost(command)
         raise
       end
       if reply.is_a?(Redis::CommandError)
         # One that redis-rb has sent again may have run the first time.
-        resent = sends > 1 || @wurk_lost.equal?(command) || @wurk_lost == command
-        @wurk_lost = nil
-        reply = wurk_rescue(command, reply) if !resent && WurkRescue.refusal?(reply)
+        resent = WurkRescue.resent?(command) || sends > 1
+        reply = wurk_rescue(command, reply, &wurk_send) if !resent && WurkRescue.refusal?(reply)
         raise reply if reply.is_a?(Redis::CommandError)
       end
-      wurk_note(command, reply) if command[0] == :watch || command[0] == :script || command[0] == :unwatch
+      wurk_note(command, reply, &wurk_send) if NOTED.match?(command[0])
       if block_given? && reply != "QUEUED"
         yield reply
       else
@@ -264,24 +365,28 @@ module WurkRescue
     def call_pipelined(pipeline)
       return [] if pipeline.futures.empty?
 
-      commands, server = pipeline.commands, wurk_server
+      commands = pipeline.commands
       multi = pipeline.is_a?(Redis::Pipeline::Multi)
       watched, @wurk_watched = @wurk_watched, nil if multi
-      replies = (server.full? && wurk_whole(commands, multi, watched)) || nil
-      replies ||= wurk_send(pipeline, commands) do |own|
-        multi ? wurk_transaction(commands, own, watched) : wurk_each(commands, own)
-      end
+      replies = (wurk_server.full? && wurk_whole(commands, multi, watched, &wurk_send)) || nil
+      replies ||= wurk_pipeline(pipeline, commands) { |own| wurk_part(commands, multi, watched, own, &wurk_send) }
+      @wurk_watched = :unknown if commands.any? { |command| WATCHES.match?(command[0]) }
       error = replies.find { |reply| reply.is_a?(Redis::CommandError) }
       raise error if error
 
       replies
     end
 
+    def connect
+      @wurk_watched = nil
+      super
+    end
+
     private
 
     # Sends a pipeline as redis-rb does; the block is given the replies if one is an error, and
     # nothing was sent twice.
-    def wurk_send(pipeline, commands)
+    def wurk_pipeline(pipeline, commands)
       replies, sends, reconnect = Array.new(commands.size), 0, @reconnect
       begin
         process(commands) do
@@ -302,89 +407,135 @@ module WurkRescue
       @wurk_server ||= WurkRescue.server(location)
     end
 
-    # Sends something of its own, once. Returns the reply, or the server's error.
-    def wurk_call(words)
-      without_reconnect { process([words]) { read } }
-    rescue Redis::BaseConnectionError => e
-      raise WurkRescue::LostReply, e.message
+    def wurk_protocol
+      "2"
     end
 
-    def wurk_carry(...)
-      WurkRescue.carry(wurk_server, ...)
+    def wurk_error_of(message)
+      Redis::CommandError.new(message)
     end
 
-    def wurk_rescue(command, own)
-      wurk_server.refused
-      words = WurkRescue.words(command)
-      reply = wurk_carry([words]) { |request| wurk_call(request) }
-      return reply unless reply.equal?(WurkRescue::NO)
-      return own unless WurkRescue.ask?(words)
-
-      Redis::CommandError.new("NOSCRIPT No matching script. Please use EVAL.")
-    end
-
-    def wurk_note(command, reply)
-      case command[0]
-      when :unwatch then @wurk_watched = nil
-      when :script
-        WurkRescue.texts[reply.to_s.downcase] = command[2].to_s.b if command[1].to_s.casecmp?("load")
-      when :watch
-        keys = command.drop(1).flatten
-        prints = wurk_call(["EVAL", WurkRescue::WATCH, keys.size.to_s, *keys]) if wurk_server.full?
-        known = prints.is_a?(Array) && @wurk_watched != :unknown
-        @wurk_watched = known ? [*@wurk_watched, *keys.map(&:to_s).zip(prints)] : :unknown
+    def wurk_send
+      @wurk_send ||= lambda do |words|
+        without_reconnect { process([words]) { read } }
+      rescue Redis::BaseConnectionError => e
+        raise e.extend(Lost)
       end
-    end
-
-    # A pipeline or a transaction as one script from the start, on a server that is known to be
-    # full; nil if that cannot be. A script in a transaction would be queued, and refused when it
-    # runs.
-    def wurk_whole(commands, multi, watched)
-      words = commands.map { |command| WurkRescue.words(command) }
-      return wurk_all(words, watched) if multi && words.any? { |word| word[0].casecmp?("EVAL") }
-      return nil if multi || words.size < 2
-
-      reply = wurk_carry(words) { |request| wurk_call(request) }
-      reply if reply.is_a?(Array)
-    end
-
-    def wurk_transaction(commands, own, watched)
-      return own unless WurkRescue.aborted?(own)
-
-      wurk_server.refused
-      wurk_all(commands.map { |command| WurkRescue.words(command) }, watched) || own
-    end
-
-    # The replies of a transaction that was one script, as those of MULTI to EXEC.
-    def wurk_all(words, watched)
-      return nil if watched == :unknown
-
-      reply = wurk_carry(words[1..-2], "all", watched || []) { |request| wurk_call(request) }
-      return nil if reply.equal?(WurkRescue::NO)
-
-      call([:unwatch]) if watched
-      ["OK", *Array.new(words.size - 2, "QUEUED"), reply]
-    end
-
-    def wurk_each(commands, own)
-      return own if commands.any? { |command| command[0] == :multi }
-
-      words = commands.map { |command| WurkRescue.words(command) }
-      own.each_index do |at|
-        next if !WurkRescue.refusal?(own[at]) || WurkRescue.out_of_order?(at, words, own)
-
-        own[at] = wurk_rescue(commands[at], own[at])
-      end
-      own
     end
   end
 
-  unless Redis::Client.include?(Client) # Loading it twice does nothing more.
-    if Gem::Version.new(Redis::VERSION) < Gem::Version.new("4.2") || Gem::Version.new(Redis::VERSION) >= Gem::Version.new("5")
-      raise LoadError, "wurk_rescue: redis-rb #{Redis::VERSION} is not supported: 4.2 to 4.8 are"
+  # RedisClient::ConnectionMixin: the same of redis-client, and so of redis-rb 5 and Sidekiq 7.
+  module Connection
+    include Rescue
+
+    PLAIN = RedisClient::ConnectionMixin.instance_method(:call) if defined?(RedisClient) && !const_defined?(:PLAIN, false)
+
+    def call(command, timeout)
+      begin
+        reply = super
+      rescue RedisClient::ConnectionError
+        WurkRescue.lost(command)
+        raise
+      rescue RedisClient::CommandError => e
+        raise if WurkRescue.resent?(command) || !WurkRescue.refusal?(e)
+
+        reply = wurk_rescue(command, e) { |words| wurk_once(words, timeout) }
+        raise wurk_error(reply, command) if reply.is_a?(RedisClient::Error)
+      end
+      wurk_note(command, reply) { |words| wurk_once(words, timeout) } if NOTED.match?(command[0])
+      reply
     end
 
-    Redis::Client.prepend(Client)
+    def call_pipelined(commands, timeouts, exception: true)
+      multi = MULTI.match?(commands[0][0]) && EXEC.match?(commands[-1][0])
+      watched, @wurk_watched = @wurk_watched, nil if multi
+      @wurk_watched = :unknown if commands.any? { |command| WATCHES.match?(command[0]) }
+      resent = WurkRescue.resent?(commands)
+      begin
+        replies = wurk_whole(commands, multi, watched, &wurk_send(timeouts)) if !resent && wurk_server.full?
+        return wurk_replies(replies, commands, exception) if replies
+
+        replies = super(commands, timeouts, exception: false)
+      rescue RedisClient::ConnectionError
+        WurkRescue.lost(commands)
+        raise
+      end
+      return replies if replies.none?(RedisClient::Error)
+
+      replies = wurk_part(commands, multi, watched, replies, &wurk_send(timeouts)) unless resent
+      wurk_replies(replies, commands, exception)
+    end
+
+    def close
+      @wurk_watched = @wurk_server = nil
+      super
+    end
+
+    private
+
+    # What sends words once, with as much time as the longest of a pipeline has.
+    def wurk_send(timeouts)
+      longest = timeouts&.compact&.max
+      ->(words) { wurk_once(words, longest) }
+    end
+
+    # Returns the reply, or the server's error.
+    def wurk_once(words, timeout)
+      PLAIN.bind_call(self, words, timeout)
+    rescue RedisClient::CommandError, RedisClient::ReadOnlyError, RedisClient::MasterDownError => e
+      e
+    rescue RedisClient::ConnectionError, RedisClient::ProtocolError => e
+      raise e.extend(Lost)
+    end
+
+    # Raises the first error among a pipeline's replies, or returns them.
+    def wurk_replies(replies, commands, exception)
+      errors = replies.each_index.select { |at| replies[at].is_a?(RedisClient::Error) }
+      errors.map! { |at| wurk_error(replies[at], commands[at]) }
+      errors.each_cons(2) { |error, after| error._set_next_error(after) } if errors[0].respond_to?(:_set_next_error)
+      raise errors[0] if exception && errors[0]
+
+      replies
+    end
+
+    def wurk_error(error, command)
+      error._set_command(command)
+      error._set_config(config)
+      error
+    end
+
+    def wurk_server
+      @wurk_server ||= WurkRescue.server(config.server_url)
+    end
+
+    def wurk_protocol
+      config.protocol.to_s
+    end
+
+    def wurk_error_of(message)
+      RedisClient::CommandError.parse(message)
+    end
+  end
+
+  # RedisClient::Config: whether redis-client sends again.
+  module Once
+    def retry_connecting?(attempt, error)
+      !error.is_a?(Lost) && super
+    end
+  end
+
+  # Loading it twice does nothing more.
+  patch = lambda do |name, version, oldest, patches|
+    if Gem::Version.new(version) < Gem::Version.new(oldest)
+      raise LoadError, "wurk_rescue: #{name} #{version} is not supported, #{oldest} and later are"
+    end
+
+    patches.each { |type, by| type.prepend(by) }
+  end
+  patch.call("redis-rb", Redis::VERSION, "4.2", Redis::Client => Client) if defined?(Redis) && Redis::VERSION.to_i < 5
+  if defined?(RedisClient)
+    patch.call("redis-client", RedisClient::VERSION, "0.22",
+               RedisClient::ConnectionMixin => Connection, RedisClient::Config => Once, RedisClient::SentinelConfig => Once)
   end
 
   # From client/lua/, by tools/embed.

@@ -45,7 +45,7 @@ pub struct Library {
 }
 
 /// Every library, as it is run on one server.
-pub static LIBRARIES: [Library; 15] = [
+pub static LIBRARIES: [Library; 16] = [
     Library {
         worker: &[
             "bin/celery",
@@ -101,6 +101,20 @@ pub static LIBRARIES: [Library; 15] = [
     Library::node("bull"),
     Library::node("bee-queue"),
     Library {
+        alone: Alone::Loses,
+        ..Library::SIDEKIQ
+    },
+    Library {
+        name: "sidekiq-7",
+        folder: "sidekiq-7",
+        producer: &["bin/ruby", "../sidekiq/producer.rb"],
+        worker: &[
+            "bin/sidekiq",
+            "--require",
+            "./worker.rb",
+            "--concurrency",
+            "4",
+        ],
         alone: Alone::Loses,
         ..Library::SIDEKIQ
     },
@@ -197,11 +211,17 @@ impl Library {
     /// Whether it is installed, in the version that `tests/libraries` pins.
     #[must_use]
     pub fn is_installed(&self) -> bool {
-        let pinned = ["requirements.txt", "package-lock.json", "Cargo.lock"]
+        let files = [
+            "requirements.txt",
+            "package-lock.json",
+            "Cargo.lock",
+            "packages.txt",
+        ];
+        let pinned = files
             .iter()
             .find_map(|file| fs::read(self.source().join(file)).ok());
         let Some(pinned) = pinned else {
-            // A package of Debian.
+            // A package of this system's.
             let check = Command::new("ruby")
                 .args(["-e", "require 'sidekiq-reliable-fetch'"])
                 .stderr(Stdio::null())
@@ -254,7 +274,7 @@ impl Library {
     pub fn rescued_by(&self) -> &'static str {
         match (self.worker[0], self.producer[0]) {
             ("node", _) => "clients/node/wurk-rescue.js",
-            (_, "ruby") => "clients/ruby/wurk_rescue.rb",
+            (_, "ruby" | "bin/ruby") => "clients/ruby/wurk_rescue.rb",
             (_, "bin/python") => "clients/python/wurk_rescue.py",
             _ => "wurk_client::Rescue",
         }
@@ -270,7 +290,7 @@ impl Library {
             let mut command = self.worker(url);
             command.env("NODE_OPTIONS", load("--require ", "node/wurk-rescue.js"));
             command
-        } else if self.producer[0] == "ruby" {
+        } else if self.producer[0].ends_with("ruby") {
             let mut command = self.worker(url);
             command.env("RUBYOPT", load("-r", "ruby/wurk_rescue.rb"));
             command

@@ -2,12 +2,11 @@
 
 # Random commands, pipelines, transactions and scripts on a full server, whose refusals are rescued,
 # and on one with room: the same replies, and the same data. SEED and STEPS choose the run.
-require "redis"
+require_relative "client"
 
-Redis.silence_deprecations = true if Redis.respond_to?(:silence_deprecations=)
 WurkRescue.send(:remove_const, :LIMIT)
 WurkRescue::LIMIT = 0.0
-FULL, ROOMY = %w[FULL_URL ROOMY_URL].map { |name| Redis.new(url: ENV.fetch(name)) }
+FULL, ROOMY = %w[FULL_URL ROOMY_URL].map { |name| Connect.to(url: ENV.fetch(name)) }
 OLD = ENV["BEFORE_7"] # There scripts have other errors, and one command is not rescued.
 SEED = Integer(ENV["SEED"] || rand(10**9))
 STEPS = Integer(ENV["STEPS"] || 2_000)
@@ -41,26 +40,26 @@ def command
   found
 end
 
-# Without the place in a script that an error names.
+# Without the place in a script, and the server, that an error names.
 def outcome
   yield
-rescue Redis::CommandError => e
-  [e.class, e.message.b.sub(/ script: .*/mn, "")]
+rescue Connect::COMMAND_ERROR => e
+  [e.class, e.message.b.sub(/ script: .*| \(redis:.*/mn, "")]
 end
 
 def run(redis, kind, commands)
   outcome do
     case kind
-    when :command then redis.call(commands[0])
-    when :pipeline then redis.pipelined { |pipe| commands.each { |words| pipe.call(words) } }
-    else redis.multi { |pipe| commands.each { |words| pipe.call(words) } }
+    when :command then redis.call(*commands[0])
+    when :pipeline then Connect.all(redis, :pipelined, *commands)
+    else Connect.all(redis, :multi, *commands)
     end
   end
 end
 
 [FULL, ROOMY].each do |redis|
-  redis.flushall
-  redis.set("a", "1") # Now the server is known to be full.
+  redis.call("FLUSHALL")
+  redis.call("SET", "a", "1") # Now the server is known to be full.
 end
 STEPS.times do |at|
   kind = %i[command command pipeline transaction].sample(random: R)
@@ -69,12 +68,12 @@ STEPS.times do |at|
   next if commands.empty?
 
   # A second ago is too long to know that the server is full.
-  [FULL, ROOMY].each { |redis| redis.set("now", "full") } if kind != :command
+  [FULL, ROOMY].each { |redis| redis.call("SET", "now", "full") } if kind != :command
   ours, theirs = [FULL, ROOMY].map { |redis| run(redis, kind, commands) }
   next if ours == theirs
 
   warn "SEED=#{SEED}, step #{at}: #{kind} #{commands}\n full: #{ours}\nroomy: #{theirs}"
   exit 1
 end
-digests = [FULL, ROOMY].map { |redis| redis.call(%w[DEBUG DIGEST]) }
+digests = [FULL, ROOMY].map { |redis| redis.call("DEBUG", "DIGEST") }
 abort "SEED=#{SEED}: the data differ" unless digests.uniq.one?

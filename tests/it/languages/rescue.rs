@@ -1,6 +1,7 @@
 //! The files that rescue a client's own commands, with the clients that queue libraries
 //! bring: what they do on a full server is what the client does on one with room.
 
+use std::path::Path;
 use std::process::Command;
 
 use wurk_testkit::binary::workspace;
@@ -10,12 +11,13 @@ use wurk_testkit::{Binary, Options, Server};
 use crate::support::interpreters;
 
 /// A library whose client is used, and the versions of the protocol that it speaks.
-const CLIENTS: [(&str, &[&str]); 5] = [
-    ("rq", &["2"]),          // redis-py 8; its programs use both protocols
-    ("arq", &["2"]),         // redis-py 5
-    ("bullmq", &["2", "3"]), // ioredis 6
-    ("bull", &["2"]),        // ioredis 5
-    ("bee-queue", &["2"]),   // node_redis 3
+const CLIENTS: [(&str, &[&str]); 6] = [
+    ("rq", &["2"]),             // redis-py 8; its programs use both protocols
+    ("arq", &["2"]),            // redis-py 5
+    ("bullmq", &["2", "3"]),    // ioredis 6
+    ("bull", &["2"]),           // ioredis 5
+    ("bee-queue", &["2"]),      // node_redis 3
+    ("sidekiq-7", &["2", "3"]), // redis-rb 5 in the first, redis-client
 ];
 
 /// Random commands agree, and the data at the end.
@@ -30,33 +32,48 @@ pub fn keeps_the_rules(binary: &Binary) {
 
 fn run_each(binary: &Binary, program: &str) {
     if let Some(ruby) = interpreters::ruby() {
-        let file = workspace().join("clients/ruby/wurk_rescue.rb");
-        let mut command = Command::new(ruby);
-        command.arg("-r").arg(file);
-        run(binary, "ruby", program, "2", command);
+        // redis-rb 4
+        run(binary, "ruby", program, "2", with_ruby(Command::new(ruby)));
     }
     for (name, protocols) in CLIENTS {
         let library = Library::by_name(name).expect("a library");
         if !library.is_installed_or_optional() {
             continue;
         }
-        let at = library.installation();
         for protocol in protocols {
-            let python = at.join("bin/python");
-            let (language, command) = if python.exists() {
-                let mut command = Command::new(python);
-                command.args(["-W", "ignore"]);
-                command.env("PYTHONPATH", workspace().join("clients/python"));
-                command.env("PYTHONDONTWRITEBYTECODE", "1");
-                ("python", command)
-            } else {
-                let mut command = Command::new("node");
-                command.env("NODE_PATH", at.join("node_modules"));
-                ("node", command)
-            };
+            let (language, command) = of_library(&library.installation(), protocol);
             run(binary, language, program, protocol, command);
         }
     }
+}
+
+/// The language of a library that is installed there, and its interpreter, which loads
+/// the file.
+fn of_library(at: &Path, protocol: &str) -> (&'static str, Command) {
+    let [python, ruby] = ["bin/python", "bin/ruby"].map(|program| at.join(program));
+    if python.exists() {
+        let mut command = Command::new(python);
+        command.args(["-W", "ignore"]);
+        command.env("PYTHONPATH", workspace().join("clients/python"));
+        command.env("PYTHONDONTWRITEBYTECODE", "1");
+        ("python", command)
+    } else if ruby.exists() {
+        let mut command = with_ruby(Command::new(ruby));
+        if protocol == "3" {
+            command.env("CLIENT", "redis-client");
+        }
+        ("ruby", command)
+    } else {
+        let mut command = Command::new("node");
+        command.env("NODE_PATH", at.join("node_modules"));
+        ("node", command)
+    }
+}
+
+fn with_ruby(mut ruby: Command) -> Command {
+    ruby.arg("-r");
+    ruby.arg(workspace().join("clients/ruby/wurk_rescue.rb"));
+    ruby
 }
 
 /// Runs a program of `tests/clients`, for two minutes at most.
