@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 # A worker that claims, works and acknowledges, and keeps running when Redis is full.
+# What is done is acknowledged in one round trip with the next claim.
 #
 #   ruby examples/worker.rb redis://127.0.0.1/ mail bulk
 #
@@ -23,18 +24,10 @@ keys = queues.flat_map { |queue| [queue, "#{queue}|#{host}|#{pid}|#{nonce}|0"] }
 # makes the call that does the same on a full server.
 def with_fallback(plain)
   plain.call
-rescue Redis::CommandError => e
+rescue StandardError => e # what came in a pipeline may be an error of redis-client
   raise unless e.message.start_with?("OOM", "ERR Out of memory")
 
   yield e
-end
-
-claim = lambda do
-  keys.each_slice(2).with_index(1) do |(public_q, private_list), index|
-    job = conn.call("LMOVE", public_q, private_list, "RIGHT", "LEFT")
-    return [index, job] if job
-  end
-  nil
 end
 
 # The queue that a job names, if it is JSON and names one.
@@ -55,13 +48,16 @@ promote = lambda do
   end
 end
 
-promoted = 0
+done = [] # to be acknowledged
+next_job = ->(oom) { Wurk.acknowledge_and_claim(conn, oom, done, keys: keys, info: info, beat: Time.now.to_f) }
+
+promoted, full = 0, nil
 loop do
   if Time.now.to_f >= promoted + 1
     promote.call
-    promoted = Time.now.to_f
+    promoted, full = Time.now.to_f, nil # a full server is asked for the plain claim once a second
   end
-  index, job = with_fallback(claim) { |oom| Wurk.claim(conn, oom, keys: keys, info: info, beat: Time.now.to_f) }
+  index, job = with_fallback(-> { next_job.call(full) }) { |oom| next_job.call(full = oom) }
   break unless job
 
   private_list = keys[2 * index - 1]
@@ -73,5 +69,6 @@ loop do
     at = (Time.now.to_f + 30).to_s
     with_fallback(-> { conn.call("ZADD", "retry", at, job) }) { |oom| Wurk.zadd(conn, oom, "retry", at, job) }
   end
-  conn.call("LREM", private_list, "1", job)
+  done << [private_list, job]
 end
+done.each { |private_list, job| conn.call("LREM", private_list, "1", job) } # what was refused so far

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 # Keeps the workers of a Sidekiq-compatible library running when Redis is full:
-# six calls, each of which takes the connection and the OOM error that the plain
+# seven calls, each of which takes the connection and the OOM error that the plain
 # command was refused with. A call uses the first strategy that the server has:
 #
 # 1. :module, the command of the wurk module
@@ -15,7 +15,9 @@
 # Nothing is sent again whose reply was lost, unless the connection does so by
 # itself: create it with `reconnect_attempts: 0`, or the job of the first claim
 # stays in the private list. A connection needs only `call(*command)`, which the
-# redis and the redis-client gem have (tested with the redis gem).
+# redis and the redis-client gem have (tested with the redis gem), and for
+# `acknowledge_and_claim` a `pipelined` that can return errors: redis before 5.0 or
+# from 5.2 on, redis-client from 0.22 on.
 #
 # A connection with a namespace (the redis-namespace gem) is refused: `call` does
 # not add the namespace, and if it were added to the keys, the set of all processes
@@ -39,6 +41,31 @@ module Wurk
     return nil if keys.empty?
 
     run(conn, error, "WURK.CLAIM", [processes, identity, *keys], [info.to_s, beat.to_s, ttl.to_s])
+  end
+
+  # Acknowledges jobs and takes the next one, in one round trip: LREM and the claim are
+  # sent together, without MULTI.
+  #
+  # done: [private, payload] of each job. error: if nil, the claim is the plain one, LMOVE
+  # of one pair after another, the first of them in the round trip; if it is refused with
+  # OOM, call again with that error. The rest is as in `claim`.
+  #
+  # What became of an LREM does not change the result. Afterwards `done` holds what the
+  # server refused to acknowledge, to be sent again with the next claim. After a lost
+  # connection it is empty, and any part may have run: look into the private lists.
+  def acknowledge_and_claim(conn, error, done, keys:, info:, beat:,
+                            processes: "processes", identity: identity_of(keys), ttl: TTL)
+    return nil if keys.empty?
+
+    args = [info.to_s, beat.to_s, ttl.to_s]
+    return run(conn, error, "WURK.CLAIM", [processes, identity, *keys], args, done) if error
+
+    refuse_namespace(conn, "LMOVE")
+    keys.each_slice(2).with_index(1) do |(public_q, private_list), index|
+      job = acknowledge_and_call(conn, done, ["LMOVE", public_q, private_list, "RIGHT", "LEFT"])
+      return [index, job] if job
+    end
+    nil
   end
 
   # Acquires the lock `key` for this many milliseconds: "OK", or nil while it is held.
@@ -77,14 +104,18 @@ module Wurk
   end
   private_class_method :identity_of
 
-  def run(conn, error, command, keys, args)
-    if conn.respond_to?(:namespace)
-      raise ArgumentError, "#{command}: Wurk takes no connection with a namespace, give it `conn.redis` and whole names"
-    end
+  def refuse_namespace(conn, command)
+    return unless conn.respond_to?(:namespace)
 
+    raise ArgumentError, "#{command}: Wurk takes no connection with a namespace, give it `conn.redis` and whole names"
+  end
+  private_class_method :refuse_namespace
+
+  def run(conn, error, command, keys, args, done = [])
+    refuse_namespace(conn, command)
     strategy = cached_strategy(command)
     loop do
-      reply = conn.call(*request(strategy, command, keys, args))
+      reply = acknowledge_and_call(conn, done, request(strategy, command, keys, args))
       cache(command, strategy)
       return reply
     rescue StandardError => e
@@ -99,6 +130,33 @@ module Wurk
     end
   end
   private_class_method :run
+
+  # The reply to a command that is sent together with the acknowledgements.
+  def acknowledge_and_call(conn, done, command)
+    return conn.call(*command) if done.empty?
+
+    sent = done.shift(done.size) # if the replies are lost, it must not be sent again
+    acknowledgements = sent.map { |private_list, job| ["LREM", private_list, "1", job] }
+    *replies, reply = pipelined(conn, [*acknowledgements, command])
+    sent.zip(replies) { |job, refused| done << job if refused.is_a?(StandardError) }
+    raise reply if reply.is_a?(StandardError)
+
+    reply
+  end
+  private_class_method :acknowledge_and_call
+
+  # The replies to commands that are sent together, errors among them: those of
+  # redis-client, if the redis gem is built on it (from 5.0 on).
+  def pipelined(conn, commands)
+    # Before 5.0 `pipelined` of the redis gem raises the first error, and what was claimed
+    # is lost with the other replies.
+    if conn.respond_to?(:_client) && conn._client.respond_to?(:process)
+      return conn.send(:synchronize) { |client| client.process(commands) { commands.map { client.read } } }
+    end
+
+    conn.pipelined(exception: false) { |pipeline| commands.each { |command| pipeline.call(*command) } }
+  end
+  private_class_method :pipelined
 
   def request(strategy, command, keys, args)
     return [command, *keys, *args] if strategy == :module
