@@ -2,7 +2,8 @@
 
     python3 examples/worker.py redis://127.0.0.1/ mail bulk
 
-Promotes the jobs whose retry is due. Ends when every queue is empty; prints each job.
+What is done is acknowledged in one round trip with the next claim. Promotes the jobs whose retry is due. Ends when
+every queue is empty; prints each job.
 """
 import json, os, re, secrets, socket, sys, time
 from pathlib import Path
@@ -41,38 +42,61 @@ def is_oom(error):  # newer versions of redis-py have a class for it, and drop t
     return isinstance(error, getattr(redis.exceptions, "OutOfMemoryError", ())) or matches(error, OOM)
 
 
-def fall_back(command, keys, args, original_error=None):
+def acknowledge_and_call(done, *command):
+    """The reply to a command that is sent together with the acknowledgements of `done`, without MULTI.
+
+    What the server refused to acknowledge stays in `done`. After a lost connection `done` is empty, and any part may
+    have run: the private lists tell.
+    """
+    pipeline = r.pipeline(transaction=False)
+    for private, job in done:
+        pipeline.lrem(private, 1, job)
+    sent, done[:] = done[:], []  # if the replies are lost, it must not be sent again
+    *replies, reply = pipeline.execute_command(*command).execute(raise_on_error=False)
+    done += [job for job, refused in zip(sent, replies) if isinstance(refused, Exception)]
+    if isinstance(reply, Exception):
+        raise reply
+    return reply
+
+
+known = {}  # for a second: by command the step that worked, and by "OOM" the error of a full server
+
+
+def fall_back(command, keys, args, original_error=None, done=None):
     """The module's command, the script, the script for servers before 7.0, or the original error, if there is one."""
     text = (LUA / f"{command.split('.')[1].lower()}.lua").read_text()
     legacy = (LUA / "before-7.0" / "write.lua").read_text() + text.split("\n", 1)[1]
-    try:
-        return r.execute_command(command, *keys, *args)
-    except redis.ResponseError as error:
-        if not matches(error, unknown(command)):
-            raise
-    for script in (text, legacy):
+    steps = [(command,), ("EVAL", text, len(keys)), ("EVAL", legacy, len(keys))]
+    for step in range(known.get(command, 0), len(steps)):
         try:
-            return r.eval(script, len(keys), *keys, *args)
+            reply = acknowledge_and_call(done or [], *steps[step], *keys, *args)
+            known[command] = step
+            return reply
         except redis.ResponseError as error:
             last_error = error
-            if matches(error, NO_SCRIPTS):
+            if step > 0 and matches(error, NO_SCRIPTS):
                 break
-            if not is_oom(error) and not matches(error, CANNOT_COMPILE):
+            leads_on = is_oom(error) or matches(error, CANNOT_COMPILE) if step > 0 else matches(error, unknown(command))
+            if not leads_on:
                 raise
     raise original_error or last_error
 
 
-def claim():
+def acknowledge_and_claim(done):
+    """Acknowledges the jobs in `done` and takes the next one, which is returned whatever became of those."""
+    oom = known.get("OOM")
     try:
-        for public, private in queues:
-            if (job := r.execute_command("LMOVE", public, private, "RIGHT", "LEFT")) is not None:
+        for public, private in [] if oom else queues:
+            if (job := acknowledge_and_call(done, "LMOVE", public, private, "RIGHT", "LEFT")) is not None:
                 return private, job
-    except redis.ResponseError as oom:
-        if not is_oom(oom):
+    except redis.ResponseError as error:
+        if not is_oom(error):
             raise
+        oom = known["OOM"] = error
+    if oom:
         info = json.dumps({"hostname": host, "pid": me[1], "identity": ":".join(me), "queues": sys.argv[2:]})
         keys = ["processes", ":".join(me), *(key for pair in queues for key in pair)]
-        if claimed := fall_back("WURK.CLAIM", keys, [info, time.time(), 60], oom):
+        if claimed := fall_back("WURK.CLAIM", keys, [info, time.time(), 60], oom, done):
             return queues[claimed[0] - 1][1], claimed[1]
 
 
@@ -91,13 +115,16 @@ def promote():
             fall_back("WURK.PROMOTE", ["retry", queue_of(job)], [job])
 
 
-promoted = 0
+done, promoted = [], 0
 while True:
     if time.time() >= promoted + 1:
+        known.clear()
         promote()
         promoted = time.time()
-    if not (claimed := claim()):
+    if not (claimed := acknowledge_and_claim(done)):
         break
     private, job = claimed
     print(job.decode(), flush=True)
+    done.append(claimed)
+for private, job in done:  # what was refused so far
     r.lrem(private, 1, job)
