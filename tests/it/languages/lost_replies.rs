@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use wurk_testkit::{Binary, Options, Resp, Server};
 
-use crate::languages::workers::all_options;
+use crate::languages::workers::{all_options, worker};
 use crate::readme::{at_port, block};
 use crate::support::interpreters::{interpreters, lines, run};
 use crate::support::lossy_proxy::LossyProxy;
@@ -69,21 +69,17 @@ pub fn workers_do_not_send_again(binary: &Binary) {
             assert_eq!(left, Some(2 - claimed), "{language}");
 
             // Nor is the acknowledgement sent again, which could remove another job.
-            let (server, con) = full_server(&options);
+            let (server, mut con) = full_server(&options);
             let proxy = LossyProxy::new(server.port, "LREM");
             let (example, url) = worker(language, proxy.port);
             let output = run(interpreter, &[&example, &url, "mail"]);
             assert!(!output.status.success(), "{language}: no reply, no error");
             assert_eq!(proxy.seen("LREM"), 1, "{language}");
-            drop(con);
+            // This proxy did not pass on the claim behind it.
+            assert_eq!(in_flight(&mut con), 0, "{language}");
+            assert_eq!(con.say("LLEN queue:mail").integer(), Some(1), "{language}");
         }
     }
-}
-
-fn worker(language: &str, port: u16) -> (String, String) {
-    let ending = if language == "python" { "py" } else { "rb" };
-    let url = format!("redis://127.0.0.1:{port}/");
-    (format!("examples/worker.{ending}"), url)
 }
 
 /// The lines of `docs/clients.md`, wait longer than a library's usual timeout.

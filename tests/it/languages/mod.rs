@@ -5,6 +5,7 @@ mod lost_replies;
 mod namespaces;
 mod rescue;
 mod ruby_file;
+mod turns;
 pub mod workers;
 
 use crate::suite::Group;
@@ -22,6 +23,9 @@ pub const TESTS: Group = Group {
         workers::ruby_drains,
         ruby_file::calls_by_every_strategy,
         lost_replies::workers_do_not_send_again,
+        turns::are_one_round_trip,
+        turns::no_error_of_an_acknowledgement_hides_a_job,
+        turns::of_the_ruby_file,
         namespaces::are_refused_by_the_ruby_file,
         rescue::agrees_with_a_server_with_room,
         rescue::keeps_the_rules,

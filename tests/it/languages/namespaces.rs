@@ -18,6 +18,8 @@ keys = ["queue:mail", "queue:mail|h|1|f00|0"]
 own = RuntimeError.new("OOM the caller's own")
 [outer, Redis::Namespace.new("part", redis: outer)].each do |conn|
   [-> { Wurk.claim(conn, own, keys: keys, info: "{}", beat: 1.5) },
+   -> { Wurk.acknowledge_and_claim(conn, nil, [[keys[1], "b"]], keys: keys, info: "{}", beat: 1.5) },
+   -> { Wurk.acknowledge_and_claim(conn, own, [[keys[1], "b"]], keys: keys, info: "{}", beat: 1.5) },
    -> { Wurk.lock(conn, own, "lock", 60_000) },
    -> { Wurk.requeue(conn, own, keys[1], keys[0], "a") },
    -> { Wurk.zadd(conn, own, "z", 1, "m") },
@@ -44,8 +46,10 @@ pub fn are_refused_by_the_ruby_file(binary: &Binary) {
     let url = format!("redis://127.0.0.1:{}/", server.port);
     let said = lines(&run(ruby, &["-e", CALLS, &url]));
     let (claimed, refused) = said.split_last().expect("a line for each call");
-    assert_eq!(refused.len(), 12, "{said:?}");
+    assert_eq!(refused.len(), 16, "{said:?}");
     let commands = [
+        "WURK.CLAIM",
+        "LMOVE",
         "WURK.CLAIM",
         "WURK.LOCK",
         "WURK.REQUEUE",

@@ -9,7 +9,7 @@ use crate::support::inspect::members;
 use crate::support::interpreters::{lines, python, ruby, run};
 
 /// A full server with jobs in two queues.
-fn full_server(options: &Options) -> (Server, Resp, HashSet<String>) {
+pub fn full_server(options: &Options) -> (Server, Resp, HashSet<String>) {
     let server = options.clone().port().start();
     let mut con = server.connect();
     let mut pushed = HashSet::new();
@@ -31,6 +31,13 @@ pub fn all_options(binary: &Binary) -> Vec<Options> {
     } else {
         vec![plain]
     }
+}
+
+/// The example in a language, and the address of a server at this port.
+pub fn worker(language: &str, port: u16) -> (String, String) {
+    let ending = if language == "python" { "py" } else { "rb" };
+    let url = format!("redis://127.0.0.1:{port}/");
+    (format!("examples/worker.{ending}"), url)
 }
 
 /// The example drains a full server. If scripts are forbidden it ends with the server's

@@ -12,6 +12,7 @@ pub mod imports;
 pub mod inspect;
 pub mod interpreters;
 pub mod lossy_proxy;
+pub mod pipeline_proxy;
 pub mod programs;
 pub mod random;
 pub mod tls;
