@@ -1,5 +1,6 @@
 //! The examples in Python and Ruby, with their libraries.
 
+mod bundler;
 mod error_texts;
 mod lost_replies;
 mod namespaces;
@@ -33,6 +34,7 @@ pub const TESTS: Group = Group {
     without_server: tests![
         ruby_file::contains_the_scripts,
         rescue::files_contain_the_scripts,
+        bundler::bundled_clients_are_patched,
         error_texts::are_classified_alike_in_every_language,
     ],
     ..Group::EMPTY

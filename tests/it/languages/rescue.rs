@@ -1,6 +1,7 @@
 //! The files that rescue a client's own commands, with the clients that queue libraries
 //! bring: what they do on a full server is what the client does on one with room.
 
+use std::fs;
 use std::path::Path;
 use std::process::Command;
 
@@ -120,7 +121,7 @@ pub fn files_contain_the_scripts() {
         ("clients/node/wurk-rescue.js", ""),
         ("clients/ruby/wurk_rescue.rb", "    "),
     ] {
-        let text = std::fs::read_to_string(workspace().join(file)).expect("the file");
+        let text = fs::read_to_string(workspace().join(file)).expect("the file");
         let scripts = [
             wurk_client::scripts::RESCUE.text,
             wurk_client::scripts::WATCHED,
