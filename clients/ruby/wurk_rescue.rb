@@ -528,18 +528,21 @@ module WurkRescue
   end
 
   # Loading it twice does nothing more.
-  patch = lambda do |name, version, oldest, patches|
-    if Gem::Version.new(version) < Gem::Version.new(oldest)
-      raise LoadError, "wurk_rescue: #{name} #{version} is not supported, #{oldest} and later are"
-    end
-
-    patches.each { |type, by| type.prepend(by) }
+  newer = ->(version, oldest) { Gem::Version.new(version) >= Gem::Version.new(oldest) }
+  patches = {}
+  if defined?(Redis) && Redis::VERSION.to_i < 5
+    patches["redis-rb #{Redis::VERSION}"] = newer.call(Redis::VERSION, "4.2") && { Redis::Client => Client }
   end
-  patch.call("redis-rb", Redis::VERSION, "4.2", Redis::Client => Client) if defined?(Redis) && Redis::VERSION.to_i < 5
   if defined?(RedisClient)
-    patch.call("redis-client", RedisClient::VERSION, "0.22",
-               RedisClient::ConnectionMixin => Connection, RedisClient::Config => Once, RedisClient::SentinelConfig => Once)
+    supported = newer.call(RedisClient::VERSION, "0.22") && newer.call(RUBY_VERSION, "3.0")
+    patches["redis-client #{RedisClient::VERSION} on Ruby #{RUBY_VERSION}"] = supported && {
+      RedisClient::ConnectionMixin => Connection, RedisClient::Config => Once, RedisClient::SentinelConfig => Once
+    }
   end
+  patches.each { |client, types| warn "wurk_rescue: #{client} is too old, it is not patched" unless types }
+  raise LoadError, "wurk_rescue: nothing to patch" unless patches.values.any?
+
+  patches.values.select(&:itself).each { |types| types.each { |type, by| type.prepend(by) } }
 
   # From client/lua/, by tools/embed.
 
