@@ -7,6 +7,7 @@
 # server runs; what is not refused is sent as ever. Producers do not load this, and stay refused.
 # WURK_RESCUE_LIMIT is how far past maxmemory the server may be for that, in percent (10; 0 is no
 # limit): past it what grows keeps its error, and what only moves a job goes on.
+
 # Under `bundle exec`, the versions that the Gemfile names: this may be loaded first.
 bundled = ENV["BUNDLE_BIN_PATH"] || (File.basename($PROGRAM_NAME) == "bundle" && ARGV[0] == "exec")
 require "bundler/setup" if bundled
@@ -258,7 +259,7 @@ module WurkRescue
     # one would have met what this one does.
     def out_of_order?(at, commands, replies)
       own = commands[at].drop(1)
-      (at + 1...commands.size).any? { |later| !refusal?(replies[later]) && commands[later].drop(1).intersect?(own) }
+      (at + 1...commands.size).any? { |later| !refusal?(replies[later]) && (commands[later].drop(1) & own).any? }
     end
   end
 
