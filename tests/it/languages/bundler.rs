@@ -25,7 +25,7 @@ pub fn bundled_clients_are_patched() {
     };
     let newest = library.installation();
     let newest = newest.join("root/usr/share/rubygems-integration/all");
-    let path = Command::new(&ruby)
+    let path = Command::new(ruby)
         .args(["-e", "print Gem.path.join(':')"])
         .output()
         .expect("the path of gems")
@@ -44,7 +44,7 @@ pub fn bundled_clients_are_patched() {
     let before_bundler = ["exec", "./program"];
     let in_its_child = ["exec", "ruby", "./program"];
     for words in [&before_bundler[..], &in_its_child] {
-        let mut command = Command::new(&ruby);
+        let mut command = Command::new(ruby);
         command.arg("bundle").args(words).current_dir(&folder);
         command.env("GEM_PATH", &path).env("HOME", folder.path());
         command.env("RUBYOPT", format!("-r{}", file.display()));
