@@ -118,12 +118,12 @@ fn run(arguments: &Arguments, binary: &Binary) -> RedisResult<bool> {
     let queues = ["queue:critical", "queue:default", "queue:bulk"]
         .map(|name| Queue::new(name, format!("{name}|demo|{}|f00|0", server.id())));
     let mut con = client.get_connection()?;
-    let (pushed, refused) = fill::until_refused(&mut con, &queues)?;
+    let (pushed, refused) = fill::until_refused(&server, &mut con, &queues)?;
     let worked = drain::with_workers(&client, &queues, &refused, arguments.workers, pushed.len())?;
     let every_kind = worked.iter().any(|worked| worked.retried > 0)
         && worked.iter().any(|worked| worked.requeued > 0);
     let settled = ledger::settle(&mut con, &queues, &pushed, worked)? && every_kind;
-    let settled = retries::show(&client, &mut con, &queues, arguments.workers)? && settled;
+    let settled = retries::show(&server, &client, &mut con, &queues, arguments.workers)? && settled;
     if !with_module {
         println!("\nplain workers, which know nothing of wurk, need the module: not shown");
         return Ok(settled);

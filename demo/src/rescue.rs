@@ -42,7 +42,7 @@ pub(crate) fn show(
     }
     let login = |user: &str| Client::open(format!("{}?user={user}&pass=secret", server.url()));
     let mut producer = login("producer")?.get_connection()?;
-    let (mut pushed, _) = fill::until_refused(&mut producer, queues)?;
+    let (mut pushed, _) = fill::until_refused(server, &mut producer, queues)?;
     let worker = login("worker")?;
     let bar = ProgressBar::hidden();
     let stuck = match work(worker.get_connection()?, queues, 0, &bar) {

@@ -9,10 +9,11 @@ use indicatif::ProgressBar;
 use redis::{Client, Connection, RedisResult};
 use serde_json::Value;
 use wurk_client::{Heartbeat, Promotion, Queue, Wurk, is_oom};
-use wurk_testkit::jobs;
+use wurk_testkit::libraries::memory;
+use wurk_testkit::{Server, jobs};
 
 use crate::drain::{self, RETRY, Worked, now};
-use crate::{ledger, progress};
+use crate::{fill, ledger, progress};
 
 /// How many due jobs are read at a time.
 const BATCH: usize = 100;
@@ -20,6 +21,7 @@ const BATCH: usize = 100;
 /// Fills `retry` until the server refuses, and drains it. Returns `false` if a job is
 /// lost or done twice, or anything is left.
 pub(crate) fn show(
+    server: &Server,
     client: &Client,
     con: &mut Connection,
     queues: &[Queue],
@@ -27,7 +29,7 @@ pub(crate) fn show(
 ) -> RedisResult<bool> {
     println!("\na server whose jobs have all failed, and wait in retry");
     redis::cmd("FLUSHALL").exec(con)?;
-    let pushed = fill(con, queues)?;
+    let pushed = fill(server, con, queues)?;
     println!("stuck    queues are empty, and an LPUSH from retry is refused");
     let wurk = Wurk::new();
     let worked = drain::in_threads(workers, "workers", pushed.len(), |number, bar| {
@@ -39,33 +41,47 @@ pub(crate) fn show(
 }
 
 /// Adds jobs that are due to `retry` until the server refuses to push any.
-fn fill(con: &mut Connection, queues: &[Queue]) -> RedisResult<HashSet<Vec<u8>>> {
+fn fill(server: &Server, con: &mut Connection, queues: &[Queue]) -> RedisResult<HashSet<Vec<u8>>> {
+    let mut others = server.connect();
     let most = progress::memory(con, "maxmemory")?;
     let bar = progress::bar(most, "filling  {wide_bar} {bytes} of {total_bytes}");
     let mut random = Rng::new();
     let mut pushed = HashSet::new();
+    for _ in 0..fill::ROUNDS {
+        add(con, queues, &mut random, &mut pushed, &bar)?;
+        // The server frees client buffers in the background.
+        thread::sleep(Duration::from_millis(20));
+        // A push may be shorter than a job here; other keys take what is left.
+        memory::fill(&mut others);
+        if !accepts_a_push(con, &queues[0].public)? {
+            bar.finish_and_clear();
+            println!("filled   {} jobs", progress::grouped(pushed.len()));
+            return Ok(pushed);
+        }
+    }
+    Err(fill::never_full())
+}
+
+/// Adds jobs until the server refuses.
+fn add(
+    con: &mut Connection,
+    queues: &[Queue],
+    random: &mut Rng,
+    pushed: &mut HashSet<Vec<u8>>,
+    bar: &ProgressBar,
+) -> RedisResult<()> {
     loop {
         let queue = &queues[random.usize(..queues.len())].public;
-        let job = jobs::job(&mut random, &String::from_utf8_lossy(queue));
-        let zadd = redis::cmd("ZADD").arg(RETRY).arg(1).arg(&job).exec(con);
-        match zadd {
+        let job = jobs::job(random, &String::from_utf8_lossy(queue));
+        match redis::cmd("ZADD").arg(RETRY).arg(1).arg(&job).exec(con) {
             Ok(()) => drop(pushed.insert(job)),
-            Err(oom) if is_oom(&oom) => {
-                // The server frees client buffers in the background.
-                thread::sleep(Duration::from_millis(20));
-                if !accepts_a_push(con, queue)? {
-                    break;
-                }
-            }
+            Err(oom) if is_oom(&oom) => return Ok(()),
             Err(error) => return Err(error),
         }
         if pushed.len() % 1_000 == 0 {
             bar.set_position(progress::memory(con, "used_memory")?);
         }
     }
-    bar.finish_and_clear();
-    println!("filled   {} jobs", progress::grouped(pushed.len()));
-    Ok(pushed)
 }
 
 /// Whether a scheduler could push a job to its queue. Leaves none there.
