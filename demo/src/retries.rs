@@ -78,7 +78,7 @@ fn add(
             Err(oom) if is_oom(&oom) => return Ok(()),
             Err(error) => return Err(error),
         }
-        if pushed.len() % 1_000 == 0 {
+        if pushed.len().is_multiple_of(1_000) {
             bar.set_position(progress::memory(con, "used_memory")?);
         }
     }
