@@ -48,7 +48,7 @@ impl Wurk {
     /// If the replies are lost, any part of it may have run, and nothing is sent again.
     /// A job of `done` that is still in its private list is there to be found, and so
     /// is one that was claimed: look there on the next connection, as for a claim whose
-    /// reply was lost. To acknowledge once more does no harm.
+    /// reply was lost. To acknowledge once more does no harm unless two jobs are equal.
     ///
     /// Equivalent to `LREM private 1 job` for each that is done, and `WURK.CLAIM`
     /// `count` times.
@@ -73,11 +73,9 @@ impl Wurk {
             } else {
                 let mut replies = Vec::with_capacity(pipeline.len());
                 for command in pipeline.cmd_iter() {
-                    let reply = con.req_command(command);
-                    let lost = reply.as_ref().is_err_and(|error| error.is_io_error());
-                    replies.push(reply);
-                    if lost {
-                        break;
+                    match con.req_command(command) {
+                        Err(error) if error.is_io_error() => return Err(batch.on_failure(error)),
+                        reply => replies.push(reply),
                     }
                 }
                 replies
@@ -161,5 +159,58 @@ impl Wurk {
             .acknowledge_and_claim_async(con, &[], heartbeat, queues, count)
             .await?;
         Ok(turn.claimed)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use redis::{ErrorKind, RedisError, Value};
+
+    use super::*;
+
+    /// A connection without pipelines, as to a cluster, and its next replies.
+    struct OneByOne(Vec<RedisResult<Value>>);
+
+    impl ConnectionLike for OneByOne {
+        fn req_packed_command(&mut self, _: &[u8]) -> RedisResult<Value> {
+            self.0.pop().expect("one call more than there are replies")
+        }
+
+        fn req_packed_commands(&mut self, _: &[u8], _: usize, _: usize) -> RedisResult<Vec<Value>> {
+            unreachable!("it has no pipelines")
+        }
+
+        fn get_db(&self) -> i64 {
+            0
+        }
+
+        fn check_connection(&mut self) -> bool {
+            true
+        }
+
+        fn is_open(&self) -> bool {
+            true
+        }
+
+        fn supports_pipelining(&self) -> bool {
+            false
+        }
+    }
+
+    #[test]
+    fn a_lost_reply_is_an_error_whatever_came_before_it() {
+        let job = Value::Array(vec![Value::Int(1), Value::BulkString(b"job".to_vec())]);
+        for before in [vec![], vec![Value::Int(1)], vec![Value::Int(1), job]] {
+            let lost = RedisError::from(std::io::Error::from(std::io::ErrorKind::BrokenPipe));
+            let mut replies = vec![Err(lost)];
+            replies.extend(before.into_iter().rev().map(Ok));
+            let queues = [Queue::new("q", "p")];
+            let done = [Claimed::new(&queues[0], "done")];
+            let heartbeat = Heartbeat::new(b"processes", b"id");
+            let mut con = OneByOne(replies);
+            let turn = Wurk::new().acknowledge_and_claim(&mut con, &done, &heartbeat, &queues, 2);
+            assert_eq!(turn.expect_err("no reply").kind(), ErrorKind::Io);
+            assert!(con.0.is_empty(), "nothing is sent behind it");
+        }
     }
 }

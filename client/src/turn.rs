@@ -77,7 +77,6 @@ impl<'a, 'q> Batch<'a, 'q> {
     }
 
     /// The result, or `None`: the claims are to be sent once more, by another strategy.
-    /// Replies that never came are missing at the end.
     pub(crate) fn on_replies(
         &mut self,
         replies: Vec<RedisResult<Value>>,
