@@ -215,7 +215,7 @@ class Lost(Exception):
     """The reply to a rescue was lost. Not an error that redis-py would send the command again for."""
 
 
-def drive(conn, steps, **options):
+def drive(conn, steps, partly=False, **options):
     try:
         request = next(steps)
         while True:
@@ -232,12 +232,12 @@ def drive(conn, steps, **options):
     except StopIteration as stop:
         return stop.value
     except LOST as error:
-        if request is INFO:
+        if request is INFO and not partly:
             raise  # Nothing has been run: redis-py may begin again.
         raise Lost() from error
 
 
-async def drive_async(conn, steps, **options):
+async def drive_async(conn, steps, partly=False, **options):
     try:
         request = next(steps)
         while True:
@@ -254,7 +254,7 @@ async def drive_async(conn, steps, **options):
     except StopIteration as stop:
         return stop.value
     except LOST as error:
-        if request is INFO:
+        if request is INFO and not partly:
             raise  # Nothing has been run: redis-py may begin again.
         raise Lost() from error
 
@@ -436,7 +436,7 @@ def patch_client(client, pipeline):
                 if is_refusal(own) and not shares_an_argument(at, words, replies):
                     server.refused()
                     reading, rest = decoding(commands[at][1])
-                    reply = drive(conn, carry(server, [words[at]], protocol=protocol_of(conn)), **reading)
+                    reply = drive(conn, carry(server, [words[at]], protocol=protocol_of(conn)), partly=True, **reading)
                     replies[at] = own if reply is NO else outcome(self, words[at], reply, rest)
             server.refused()
         if raise_on_error:
@@ -457,7 +457,8 @@ def patch_client(client, pipeline):
     pipeline._execute_transaction, pipeline._execute_pipeline, pipeline.watch = execute_transaction, execute_pipeline, watch
     note_errors(pipeline)
 
-    for owner, name in ((client, "execute_command"), (pipeline, "immediate_execute_command"), (pipeline, "execute")):
+    for owner, name in ((client, "execute_command"), (pipeline, "immediate_execute_command"), (pipeline, "execute"),
+                        (pipeline, "watch")):
         unwrap(owner, name)
 
 
@@ -591,7 +592,8 @@ def patch_async_client(client, pipeline):
                 if is_refusal(own) and not shares_an_argument(at, words, replies):
                     server.refused()
                     reading, rest = decoding(commands[at][1])
-                    reply = await drive_async(conn, carry(server, [words[at]], protocol=protocol_of(conn)), **reading)
+                    steps = carry(server, [words[at]], protocol=protocol_of(conn))
+                    reply = await drive_async(conn, steps, partly=True, **reading)
                     replies[at] = own if reply is NO else outcome(self, words[at], reply, rest)
             server.refused()
         if raise_on_error:
@@ -612,7 +614,8 @@ def patch_async_client(client, pipeline):
     client._send_command_parse_response = send_command_parse_response
     pipeline._execute_transaction, pipeline._execute_pipeline, pipeline.watch = execute_transaction, execute_pipeline, watch
     note_errors(pipeline)
-    for owner, name in ((client, "execute_command"), (pipeline, "immediate_execute_command"), (pipeline, "execute")):
+    for owner, name in ((client, "execute_command"), (pipeline, "immediate_execute_command"), (pipeline, "execute"),
+                        (pipeline, "watch")):
         unwrap_async(owner, name)
 
 

@@ -342,6 +342,49 @@ def a_rescue_is_sent_once():
                 assert proxy.seen == 1 and admin.get("n") == b"1", (proxy.seen, admin.get("n"))
 
 
+def a_pipeline_that_has_run_in_part_is_not_sent_again():
+    async def later(port):
+        client = redis.asyncio.Redis(port=port, retry=LaterRetry(NoBackoff(), 3), retry_on_error=[ConnectionError])
+        try:
+            await client.pipeline(transaction=False).lpop("q").set("k", "v").execute()
+        finally:
+            await getattr(client, "aclose", client.close)()
+
+    for run in (lambda proxy: over(proxy, 3).pipeline(transaction=False).lpop("q").set("k", "v").execute(),
+                lambda proxy: asyncio.run(later(proxy.port))):
+        fresh(full=False)
+        admin.config_set("maxmemory", 1)
+        proxy = Proxy("INFO")
+        try:
+            run(proxy)
+            raise AssertionError("no reply, no error")
+        except ConnectionError:
+            pass
+        assert proxy.seen == 1 and admin.llen("q") == 1, (proxy.seen, admin.lrange("q", 0, -1))
+
+
+def a_watch_that_is_lost_is_an_error_of_the_client():
+    async def later(port):
+        client = redis.asyncio.Redis(port=port, retry=LaterRetry(NoBackoff(), 0))
+        try:
+            await client.pipeline().watch("k")
+        finally:
+            await getattr(client, "aclose", client.close)()
+
+    def now(port):
+        redis.Redis(port=port, retry=Retry(NoBackoff(), 0), socket_timeout=2).pipeline().watch("k")
+
+    for run in (lambda proxy: now(proxy.port), lambda proxy: asyncio.run(later(proxy.port))):
+        fresh()
+        proxy = Proxy("EVAL")
+        wurk_rescue.server_of(over(proxy, 0).connection_pool.make_connection()).refused()
+        try:
+            run(proxy)
+            raise AssertionError("no reply, no error")
+        except ConnectionError:
+            assert proxy.seen == 1, proxy.seen
+
+
 def nothing_more_is_sent_with_room():
     r = fresh(full=False)
     r.ping()
