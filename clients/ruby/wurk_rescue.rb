@@ -56,6 +56,16 @@ module WurkRescue
   # The reply to a rescue was lost: not an error that a client may send the command again for.
   module Lost; end
 
+  # The same where redis-rb 4 sends again whatever it lost: around a command that waits.
+  class LostWhileWaiting < StandardError
+    attr_reader :error
+
+    def initialize(error)
+      super()
+      @error = error
+    end
+  end
+
   # What is known of a server: whether it is full, and which way it takes commands.
   class Server
     attr_accessor :no_module_until, :no_scripts_until
@@ -127,17 +137,18 @@ module WurkRescue
       reply.is_a?(StandardError) && pattern.match?(reply.to_s.b)
     end
 
-    # Remembers a command, or a pipeline, whose replies were lost.
+    # Remembers a command, or a pipeline, whose replies were lost. What a client says on a new
+    # connection can be lost too, before it sends the command again.
     def lost(command)
-      Thread.current[:wurk_lost] = command
+      lost = (Thread.current[:wurk_lost] ||= [])
+      lost.delete(command)
+      lost.push(command)
+      lost.shift if lost.size > 4
     end
 
     # Whether what was refused is what this thread lost the reply of: it may have run that time.
     def resent?(command)
-      return false unless Thread.current[:wurk_lost] == command
-
-      Thread.current[:wurk_lost] = nil
-      true
+      !Thread.current[:wurk_lost]&.delete(command).nil?
     end
 
     # As it stands on the wire, EVALSHA with the script's text where that is known.
@@ -342,15 +353,14 @@ module WurkRescue
     include Rescue
 
     def call(command)
-      sends = 0
+      outer, @wurk_sends = @wurk_sends, 0
       begin
-        reply = process([command]) do
-          sends += 1
-          read
-        end
+        reply = process([command]) { read }
       rescue Redis::BaseConnectionError
         WurkRescue.lost(command)
         raise
+      ensure
+        sends, @wurk_sends = @wurk_sends, outer
       end
       if reply.is_a?(Redis::CommandError)
         # One that redis-rb has sent again may have run the first time.
@@ -381,6 +391,16 @@ module WurkRescue
       replies
     end
 
+    # redis-rb sends a command that waits again when the connection is lost, always.
+    def call_with_timeout(*)
+      outer, @wurk_waits = @wurk_waits, true
+      super
+    rescue LostWhileWaiting => e
+      raise e.error, cause: e.error.cause
+    ensure
+      @wurk_waits = outer
+    end
+
     def connect
       @wurk_watched = nil
       super
@@ -388,13 +408,22 @@ module WurkRescue
 
     private
 
+    # Counts how often something is sent; the first commands of a pipeline may run although the
+    # others could not be written.
+    def ensure_connected
+      super do
+        @wurk_sends += 1 if @wurk_sends
+        yield
+      end
+    end
+
     # Sends a pipeline as redis-rb does; the block is given the replies if one is an error, and
     # nothing was sent twice.
     def wurk_pipeline(pipeline, commands)
-      replies, sends, reconnect = Array.new(commands.size), 0, @reconnect
+      replies, reconnect = Array.new(commands.size), @reconnect
+      outer, @wurk_sends = @wurk_sends, 0
       begin
         process(commands) do
-          sends += 1
           pipeline.timeouts.each_with_index do |timeout, at|
             replies[at] = timeout ? with_socket_timeout(timeout) { read } : read
             @reconnect = false # What has replied is not sent again.
@@ -402,6 +431,7 @@ module WurkRescue
         end
       ensure
         @reconnect = reconnect
+        sends, @wurk_sends = @wurk_sends, outer
       end
       refused = sends == 1 && replies.any? { |reply| reply.is_a?(Redis::CommandError) }
       refused ? yield(replies) : replies
@@ -423,7 +453,7 @@ module WurkRescue
       @wurk_send ||= lambda do |words|
         without_reconnect { process([words]) { read } }
       rescue Redis::BaseConnectionError => e
-        raise e.extend(Lost)
+        raise @wurk_waits ? LostWhileWaiting.new(e) : e
       end
     end
   end
@@ -437,7 +467,7 @@ module WurkRescue
     def call(command, timeout)
       begin
         reply = super
-      rescue RedisClient::ConnectionError
+      rescue RedisClient::ConnectionError, RedisClient::ProtocolError
         WurkRescue.lost(command)
         raise
       rescue RedisClient::CommandError => e
@@ -460,7 +490,7 @@ module WurkRescue
         return wurk_replies(replies, commands, exception) if replies
 
         replies = super(commands, timeouts, exception: false)
-      rescue RedisClient::ConnectionError
+      rescue RedisClient::ConnectionError, RedisClient::ProtocolError
         WurkRescue.lost(commands)
         raise
       end

@@ -207,6 +207,15 @@ RULES = {
       check([proxy.seen, ADMIN.call("GET", "n")], proxy.seen == 2 && ADMIN.call("GET", "n") == "1")
     end
   end,
+  "nor is it when the new connection is lost as well" => lambda do
+    proxy = Proxy.new("incr") do
+      maxmemory(1)
+      proxy.cut(1, "hello") if proxy.seen == 1
+    end
+    redis = fresh(full: false, port: proxy.port, reconnect_attempts: 3)
+    refused { redis.call("INCR", "n") }
+    check("once", ADMIN.call("GET", "n") == "1")
+  end,
   "a rescue is sent once" => lambda do
     next if OLD # Its first script does not compile, and runs nothing.
 
@@ -223,6 +232,15 @@ RULES = {
       raise "no reply, no error"
     rescue Connect::LOST
       check([proxy.seen, ADMIN.call("GET", "n")], proxy.seen == 2 && ADMIN.call("GET", "n") == "3")
+    end
+    unless Connect::REDIS_CLIENT
+      with_room { ADMIN.call("RPUSH", "q", "1", "2") }
+      begin
+        redis.brpoplpush("q", "p", timeout: 1)
+        raise "no reply, no error"
+      rescue Connect::LOST
+        check([proxy.seen, ADMIN.call("LLEN", "p")], proxy.seen == 3 && ADMIN.call("LLEN", "p") == 1)
+      end
     end
     proxy.cut(0)
     check("it goes on", redis.call("INCR", "n") == 4)
@@ -266,8 +284,8 @@ RULES = {
 class Proxy
   attr_reader :port, :seen
 
-  def cut(times)
-    @times = times
+  def cut(times, name = @name)
+    @times, @name = times, name
   end
 
   def initialize(name, times = 1, &block)
