@@ -110,9 +110,16 @@ def queue_of(job):
 
 def promote():
     """Moves the jobs whose retry is due to their queues; of several workers one moves each job."""
-    while due := r.zrangebyscore("retry", "-inf", time.time(), start=0, num=100):  # never refused: it only reads
+    kept = 0  # jobs that stay in the set
+    while due := r.zrangebyscore("retry", "-inf", time.time(), start=kept, num=100):  # never refused: it only reads
         for job in due:
-            fall_back("WURK.PROMOTE", ["retry", queue_of(job)], [job])
+            try:
+                fall_back("WURK.PROMOTE", ["retry", queue_of(job)], [job])
+            except redis.ResponseError as error:
+                if not str(error).startswith("WRONGTYPE"):
+                    raise
+                print(queue_of(job), error, file=sys.stderr)  # whatever else is due must not wait for this key
+                kept += 1
 
 
 done, promoted = [], 0
@@ -124,7 +131,8 @@ while True:
     if not (claimed := acknowledge_and_claim(done)):
         break
     private, job = claimed
-    print(job.decode(), flush=True)
+    sys.stdout.buffer.write(job + b"\n")
+    sys.stdout.flush()
     done.append(claimed)
 for private, job in done:  # what was refused so far
     r.lrem(private, 1, job)

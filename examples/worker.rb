@@ -40,11 +40,19 @@ end
 
 # Moves the jobs whose retry is due to their queues; of several workers one moves each.
 promote = lambda do
+  kept = 0 # jobs that stay in the set
   loop do # never refused: it only reads
-    due = conn.call("ZRANGEBYSCORE", "retry", "-inf", Time.now.to_f.to_s, "LIMIT", "0", "100")
+    due = conn.call("ZRANGEBYSCORE", "retry", "-inf", Time.now.to_f.to_s, "LIMIT", kept.to_s, "100")
     break if due.empty?
 
-    due.each { |job| Wurk.promote(conn, nil, "retry", queue_of(job), job) }
+    due.each do |job|
+      Wurk.promote(conn, nil, "retry", queue_of(job), job)
+    rescue StandardError => e
+      raise unless e.message.start_with?("WRONGTYPE")
+
+      warn "#{queue_of(job)}: #{e.message}" # whatever else is due must not wait for this key
+      kept += 1
+    end
   end
 end
 
