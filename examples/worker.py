@@ -4,6 +4,9 @@
 
 What is done is acknowledged in one round trip with the next claim. Promotes the jobs whose retry is due. Ends when
 every queue is empty; prints each job.
+
+Its only heartbeat is that of WURK.CLAIM, on a full server. One that stays, or whose jobs take long, sends WURK.BEAT from
+a thread of its own, before another process's reaper takes its jobs for those of a dead one.
 """
 import json, os, re, secrets, socket, sys, time
 from pathlib import Path

@@ -6,6 +6,10 @@
 #   ruby examples/worker.rb redis://127.0.0.1/ mail bulk
 #
 # Promotes the jobs whose retry is due. Ends when every queue is empty; prints each job.
+#
+# Its only heartbeat is that of WURK.CLAIM, on a full server. One that stays, or whose jobs
+# take long, calls `Wurk.beat` from a thread of its own, before another process's reaper
+# takes its jobs for those of a dead one.
 require "json"
 require "redis"
 require "securerandom"
