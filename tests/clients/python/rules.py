@@ -367,12 +367,14 @@ def a_watch_that_is_lost_is_an_error_of_the_client():
     async def later(port):
         client = redis.asyncio.Redis(port=port, retry=LaterRetry(NoBackoff(), 0))
         try:
-            await client.pipeline().watch("k")
+            async with client.pipeline() as pipe:  # It sends UNWATCH at its end, whenever that is.
+                await pipe.watch("k")
         finally:
             await getattr(client, "aclose", client.close)()
 
     def now(port):
-        redis.Redis(port=port, retry=Retry(NoBackoff(), 0), socket_timeout=2).pipeline().watch("k")
+        with redis.Redis(port=port, retry=Retry(NoBackoff(), 0), socket_timeout=2).pipeline() as pipe:
+            pipe.watch("k")
 
     for run in (lambda proxy: now(proxy.port), lambda proxy: asyncio.run(later(proxy.port))):
         fresh()
