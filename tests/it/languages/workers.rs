@@ -110,6 +110,10 @@ fn promotes_each_job_once(binary: &Binary, interpreter: &str, example: &str) {
             con.call(&["ZADD", "retry", "1", job]);
         }
         con.call(&["ZADD", "retry", "9999999999", "not due"]);
+        // It is the first that is due, and stays: the key of its queue is no list.
+        let stuck = r#" {"queue":"stuck"}"#;
+        con.must("HSET queue:stuck field value");
+        con.call(&["ZADD", "retry", "1", stuck]);
         con.must("CONFIG SET maxmemory 1");
         let url = format!("redis://127.0.0.1:{}/", server.port);
         let done: Vec<_> = thread::scope(|scope| {
@@ -120,7 +124,8 @@ fn promotes_each_job_once(binary: &Binary, interpreter: &str, example: &str) {
         });
         assert_eq!(done.len(), jobs.len(), "each once");
         assert_eq!(done.into_iter().collect::<HashSet<_>>(), jobs);
-        assert_eq!(members(&mut con, "ZRANGE retry 0 -1"), [b"not due"]);
+        let left = [stuck.as_bytes(), b"not due"];
+        assert_eq!(members(&mut con, "ZRANGE retry 0 -1"), left);
         let default = members(&mut con, "LRANGE queue:default 0 -1");
         assert_eq!(default.len(), no_queue.len());
     }
